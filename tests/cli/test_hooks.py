@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.importers.test_transcripts import Transcript, session, thread
+from tests.importers.test_transcripts import Claude, Transcript, session, thread
 
 import recollect
 from recollect.cli.app import app
@@ -231,6 +231,28 @@ def test_a_session_is_stored_at_its_end_and_the_next_one_begins_with_it(
     assert "All commits are signed." in text
     assert "The cat of Ana" not in text
     assert "xxxx" not in text, "what tools returned"
+
+
+def test_a_session_begins_with_rules_of_earlier_ones_and_with_what_is_known_of_the_folder(home: Path) -> None:
+    options = ("--db", str(home / "a.db"))
+    earlier = Claude().add("user", "a1", None, "Never commit directly to main, open a pull request.")
+    for at in range(12):
+        call = {"type": "tool_use", "id": f"t{at}", "name": "Bash", "input": {"command": f"cd {FOLDER} && pytest {at}"}}
+        earlier.answer(f"b{at}", f"b{at - 1}" if at else "a1", f"m{at}", call)
+    for name, made in (("a", earlier), ("b", session())):
+        event = {
+            "hook_event_name": "SessionEnd",
+            "cwd": FOLDER,
+            "transcript_path": str(made.write(home / f"{name}.jsonl")),
+        }
+        run("run", "claude-code", *options, event=event)
+    with recollect.open(home / "a.db") as memory:
+        memory.remember("Migrate the invoices table.", kind="task", source=FOLDER)
+        memory.remember("Water the ferns.", kind="task", source="/home/ana/garden")
+    text = known("claude-code", *options)
+    assert "Never commit directly to main" in text
+    assert "Migrate the invoices table." in text
+    assert "[calls Bash" not in text
 
 
 def test_a_session_of_another_user_is_not_shown(home: Path) -> None:

@@ -326,6 +326,16 @@ def test_a_client_that_only_reads_has_no_tool_that_writes(memory: recollect.Memo
         assert server.ok("recall", question="seat")["hits"]
 
 
+def test_a_tool_that_is_not_offered_is_never_answered_with_one_that_removes(memory: recollect.Memory) -> None:
+    with in_process(memory, sets=["daily"]) as server:
+        assert server.refused("get", id="x").splitlines()[1:] == [
+            "This server does not offer it; with --tools recollect it would."
+        ]
+        assert "--tools recollect" in server.refused("history", id="x")
+        assert server.refused("forgot", id="x").splitlines()[1:] == []
+        assert server.refused("recal", question="x").splitlines()[1:] == ["Did you mean recall?"], "control"
+
+
 @pytest.mark.parametrize(
     ("sets", "has", "lacks"),
     [

@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,12 @@ from recollect.memory import Memory
 from recollect.quoting import without_passwords
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
+from recollect.text.manner import SAID_TAGS
 
 _MOST_INPUT = 2**20
-#: What a session begins with: tokens of a context, and the last turns of the last session, with characters of each.
-_TOKENS, _TURNS, _SHOWN = 1000, 6, 300
+#: What a session begins with: tokens of a context, the last turns of the last session, wishes in earlier ones, and
+#: characters of each.
+_TOKENS, _TURNS, _WISHES, _SHOWN = 1000, 6, 10, 300
 
 
 _client = click.argument("client", type=click.Choice(list(CLIENTS)))
@@ -127,14 +129,32 @@ def _known(settings: Settings, folder: str, user: str | None) -> str:
         here = f.source(_nearest(memory, folder, user))
         last = memory.find(here & f.kind("conversation") & ~f.tag(OTHER_BRANCH), order="newest", limit=1, user=user)
         before = [] if not last or last[0].conversation is None else _newest(memory, last[0].conversation, user)
+        asked = here & f.kind("conversation") & f.role("user") & ~f.tag(OTHER_BRANCH) & _not(before)
+        wishes = memory.find(asked & f.any_of(*map(f.tag, SAID_TAGS.values())), limit=_WISHES, user=user)
+        own = memory.find(here & ~f.kind("conversation"), limit=_WISHES, user=user)
+        shown = [*before, *wishes, *own]
         question = f"Decisions, rules and preferences for {project}, and tasks that are left"
-        others = ~f.role("tool") & (here | ~f.kind("conversation"))
-        if before:
-            others &= ~f.id(*(turn.id for turn in before))
+        others = ((here & f.role("user")) | ~f.kind("conversation")) & _not(shown)
         known = str(memory.context(question, _TOKENS, where=others, user=user))
-    quoted = [f"- {turn.role}: {json.dumps(str(turn.content)[:_SHOWN], ensure_ascii=False)}" for turn in before]
-    parts = [f"The end of the last session in this project ({TRUST}):", *quoted] if quoted else []
+    parts: list[str] = []
+    for title, records in (
+        ("The end of the last session in this project", before),
+        ("What was asked for in earlier sessions in this project", wishes),
+        ("Known of this project", own),
+    ):
+        if records:
+            parts += [f"{title} ({TRUST}):", *map(_quoted, records)]
     return "\n".join([*parts, *([known] if known else [])])
+
+
+def _not(records: Iterable[Record]) -> f.Filter:
+    ids = [each.id for each in records]
+    return ~f.id(*ids) if ids else f.everything()
+
+
+def _quoted(record: Record) -> str:
+    text = json.dumps(str(record.content)[:_SHOWN], ensure_ascii=False)
+    return f"- {record.role or record.kind}: {text}"
 
 
 def _nearest(memory: Memory, folder: str, user: str | None) -> str:

@@ -29,6 +29,7 @@ from recollect.errors import RecollectError
 from recollect.server.mcp import guidance, reference
 from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS, Subscribers
 from recollect.server.mcp.tools import Access, McpTool, ToolError, ToolResult
+from recollect.server.mcp.toolsets import sets_with
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
@@ -110,8 +111,13 @@ class Protocol:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._tools.get(params.name) or self._former.get(params.name)
         if tool is None:
-            similar = difflib.get_close_matches(params.name.lower(), self._tools, 1)
+            # Not one that removes something: a model does what it is told.
+            safe = [name for name, each in self._tools.items() if not each.destructive]
+            similar = difflib.get_close_matches(params.name.lower(), safe, 1)
+            elsewhere = sets_with(params.name, read_only=self.access.read_only)
             hint = [f"Did you mean {similar[0]}?"] if similar else []
+            if elsewhere:
+                hint = [f"This server does not offer it; with --tools {elsewhere[0]} it would."]
             return _error(f"MCP error -32602: Tool {params.name} not found", *hint)
         actor = self.access.signed(_actor(ctx))
 

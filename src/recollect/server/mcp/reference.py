@@ -215,7 +215,7 @@ def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) ->
         f"Incomplete: this shows {len(fitting.values)} of {len(entities)} entities, {fitting.observations} of "
         f"{sum(len(each.observations) for each in entities)} observations and {len(part['relations'])} of "
         f"{len(relations)} relations, because the answer is limited to {max_tokens} tokens. "
-        "Call search_nodes with a narrower query, open_nodes with fewer names, or recall with a question; "
+        "Call search_nodes with a narrower query, or open_nodes with fewer names; "
         "the option --graph-tokens of the server raises the limit."
     )
     return ToolResult(part, indented(part), (note,))
@@ -369,7 +369,7 @@ TOOLS = (
         title="Read Graph",
         description=(
             "Read the whole knowledge graph. A large graph is shortened, and a second text says so: "
-            "prefer search_nodes, or recall for a question."
+            "prefer search_nodes."
         ),
         inputs={},
         outputs=_GRAPH,
@@ -381,7 +381,7 @@ TOOLS = (
         title="Search Nodes",
         description=(
             "Find the entities whose name, type or an observation contains a text, ignoring case, with their "
-            "relations. The text must occur as it is: for a question or for separate words, use recall."
+            "relations. The text must occur as it is: search for single words, not for a question."
         ),
         inputs={"query": string("The text to find")},
         required=("query",),

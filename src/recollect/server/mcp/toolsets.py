@@ -48,3 +48,9 @@ def tools_of(names: Iterable[str], *, read_only: bool = False, scoped: bool = Fa
         for tool in TOOLSETS[name]
         if (tool.reads or not read_only) and not (tool.whole and scoped)
     }
+
+
+def sets_with(name: str, *, read_only: bool) -> list[str]:
+    """Return the sets with which a server would offer a tool of a name, the smallest first."""
+    found = [each for each in TOOLSETS if name in tools_of((each,), read_only=read_only)]
+    return sorted(found, key=lambda each: len(TOOLSETS[each]))
