@@ -20,7 +20,7 @@ from recollect.cli.demo import NAMESPACE, Demo
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "inspector"
-_QUESTION = "where did Mara find the missing lantern room key?"
+_QUESTION = "in which boot was the brass key of the lantern room?"
 
 
 @contextmanager

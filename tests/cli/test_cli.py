@@ -879,6 +879,8 @@ def test_the_shell_completes_ids_and_filters(run: Run, tmp_path: Path) -> None:
 
 def test_a_format_that_does_not_exist_is_answered_with_a_similar_one(run: Run) -> None:
     assert "'Claude-Cod' is no format: did you mean claude-code?" in run("import", "Claude-Cod", "x", code=2).stderr
+    assert "did you mean markdown?" in run("import", "obsidian", "x", code=2).stderr
+    assert "'claude' is no client: did you mean claude-code?" in run("hooks", "install", "claude", code=2).stderr
     message = run("import", "nosuch", "x", code=2).stderr
     text = run("import", "--help").stdout
     for name in IMPORTERS:

@@ -62,6 +62,8 @@ class MemoryAwareAgent:
         turns: int = 10,
         **settings: Any,
     ) -> None:
+        if not isinstance(memory, Memory):
+            raise InvalidArgumentError("memory", memory, "must be a memory, as recollect.open returns it")
         if not callable(chat):
             raise InvalidArgumentError("chat", chat, "must be a function from messages to a reply")
         if not isinstance(conversation, str) or not conversation:

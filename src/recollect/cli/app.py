@@ -457,6 +457,28 @@ part_option = click.option(
 )
 
 
+class Named(click.Choice[str]):
+    """One of some names. What is none of them is answered with the one that it resembles.
+
+    Args:
+        what: What they are names of, such as "format".
+        called: What some of them are also called.
+    """
+
+    def __init__(self, what: str, names: Sequence[str], called: Mapping[str, str] | None = None) -> None:
+        super().__init__(names)
+        self._what, self._called = what, called or {}
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self.choices:
+            return value
+        begun = [name for name in self.choices if name.startswith(value.lower())]
+        similar = difflib.get_close_matches(value.lower(), self.choices, 1)
+        meant = [*filter(None, [self._called.get(value.lower())]), *begun, *similar]
+        hint = f"did you mean {meant[0]}?" if meant else f"it must be one of {', '.join(self.choices)}"
+        raise click.BadParameter(f"{value!r} is no {self._what}: {hint}", ctx, param)
+
+
 def owner_option(name: str, help: str, *, envvar: str | None = None) -> Callable[[F], F]:  # noqa: A002
     """Return the option for a user, an agent or a conversation, which a shell completes by those of the store."""
     complete = completion(f"{name}s")

@@ -115,7 +115,7 @@ class Demo:
             (
                 "Each line is a turn of the conversation; --json shows the shares that add up to its score. Try next:",
                 *([] if self._kept else ["  recollect --db demo.db demo        (keeps the store for the next line)"]),
-                f"  recollect --db {db} -n {NAMESPACE} recall 'who repaired the chimney?'",
+                f"  recollect --db {db} -n {NAMESPACE} recall 'who is the mason for the chimney?'",
                 '  recollect remember "Ana prefers window seats" --kind user_fact --user ana',
                 '  recollect recall "which seat should I book for Ana?"',
                 "  recollect import text NOTES.txt        (also: markdown, openai, anthropic, ...)",

@@ -19,7 +19,7 @@ import click
 
 from recollect import filters as f
 from recollect.agents import TRUST
-from recollect.cli.app import USER_VARIABLE, Settings, app, common
+from recollect.cli.app import USER_VARIABLE, Named, Settings, app, common
 from recollect.cli.hook_files import CLIENTS, START, HookFile, with_ours, without_ours
 from recollect.errors import InvalidArgumentError, StoreIOError, StoreMissingError, UnsupportedError
 from recollect.importers import IMPORTERS, import_path
@@ -35,7 +35,7 @@ _MOST_INPUT = 2**20
 _TOKENS, _TURNS, _WISHES, _SHOWN = 1000, 6, 10, 300
 
 
-_client = click.argument("client", type=click.Choice(list(CLIENTS)))
+_client = click.argument("client", type=Named("client", list(CLIENTS)), metavar="CLIENT")
 _project = click.option("--project", is_flag=True, help="For the project in this folder only; default: for this user.")
 _dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 
@@ -54,7 +54,8 @@ def hooks() -> None:
 def install(settings: Settings, client: str, project: bool, dry_run: bool, user: str | None) -> None:
     """Add hooks to CLIENT that store each session at its end, and begin each with what the memory knows.
 
-    Other hooks stay. The store is that of --db and -n, or else that of the environment in which the client runs.
+    CLIENT is claude-code or codex. Other hooks stay. The store is that of --db and -n, or else that of the environment
+    in which the client runs.
     """
     chosen = CLIENTS[client]
     command = _command(settings, client, user)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import sys
@@ -20,6 +19,7 @@ from click.core import ParameterSource
 from recollect.cli import render
 from recollect.cli.app import (
     USER_VARIABLE,
+    Named,
     Settings,
     app,
     at_option,
@@ -90,19 +90,14 @@ def _standard_input() -> Iterator[Path]:
         yield path
 
 
-class _Format(click.Choice[str]):
-    """The name of a format. What is none is answered with the one that it resembles."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in self.choices:
-            return value
-        similar = difflib.get_close_matches(value.lower(), self.choices, 1)
-        hint = f"did you mean {similar[0]}?" if similar else f"it must be one of {', '.join(self.choices)}"
-        raise click.BadParameter(f"{value!r} is no format: {hint}", ctx, param)
+#: What formats are also called.
+_CALLED = {
+    "obsidian": "markdown", "md": "markdown", "txt": "text", "json": "jsonl", "gpt": "chatgpt", "claude.ai": "claude",
+}  # fmt: skip
 
 
 @app.command("import")
-@click.argument("format", type=_Format(tuple(_FORMATS)), metavar="FORMAT")
+@click.argument("format", type=Named("format", tuple(_FORMATS), _CALLED), metavar="FORMAT")
 @click.argument("paths", metavar="PATH...", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
 @click.option(

@@ -169,7 +169,7 @@ def update(
     drop: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Change fields of the record ID (its beginning is enough). New tags and metadata replace the existing ones."""
+    """Change fields of the record ID (or its first 4 characters). New tags and metadata replace the existing ones."""
     changes = _fields(options) | dict.fromkeys(drop)
     if content is not None:
         changes["content"] = content
@@ -186,7 +186,7 @@ def update(
 @zone_option
 @common
 def supersede(settings: Settings, id: str, content: str, at: str | None, zone: tzinfo | None) -> None:  # noqa: A002
-    """Replace the record ID (its beginning is enough) by CONTENT from a time on. Both stay; their validities meet."""
+    """Replace the record ID (or its first 4 characters) by CONTENT from a time on. Both stay; their validities meet."""
     time = None if at is None else time_of("at", at, zone)
     Supersede(id=id, content=content, at=time)  # validates it before the store is opened
     with settings.open() as memory:
