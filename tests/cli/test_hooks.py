@@ -249,8 +249,13 @@ def test_a_session_begins_with_rules_of_earlier_ones_and_with_what_is_known_of_t
     with recollect.open(home / "a.db") as memory:
         memory.remember("Migrate the invoices table.", kind="task", source=FOLDER)
         memory.remember("Water the ferns.", kind="task", source="/home/ana/garden")
+        friday = memory.remember("Deploy on Fridays.", source=FOLDER)
+        memory.supersede(friday.id, "Deploy on Mondays.")
     text = known("claude-code", *options)
-    assert "Never commit directly to main" in text
+    asked = text[text.index("What was asked for") :].splitlines()
+    assert "Never commit directly to main" in asked[1]
+    assert "Deploy on Mondays." in text
+    assert "Deploy on Fridays." not in text
     assert "Migrate the invoices table." in text
     assert "[calls Bash" not in text
 

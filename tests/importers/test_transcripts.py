@@ -261,6 +261,41 @@ def test_what_the_user_wrote_in_another_form_than_a_message_is_a_turn(memory: re
     assert report.left_out == {"texts of the program itself": 3}
 
 
+def test_words_that_look_like_those_of_the_program_stay_in_what_the_user_said(
+    memory: recollect.Memory, tmp_path: Path
+) -> None:
+    said = [
+        "Why does the parser drop `<command-name>/show</command-name>` lines? Fix it.",
+        "Log <command-args>foo</command-args>, and never log passwords.",
+    ]
+    whole = Claude().add("user", "u1", None, said[0]).add("user", "u2", "u1", said[1])
+    whole.lines.append({"type": "summary", "summary": "Ports", "leafUuid": ["u1"]})
+    whole.lines.append({"type": "summary", "summary": "Others", "leafUuid": "elsewhere"})
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    assert [turn.content for turn in turns(memory)] == said
+    assert turns(memory)[0].metadata["conversation"]["title"] == "Ports"
+
+
+def test_an_attachment_between_the_results_of_two_tools_makes_no_other_branch(
+    memory: recollect.Memory, tmp_path: Path
+) -> None:
+    whole = session()
+    at = next(number for number, line in enumerate(whole.lines) if line.get("uuid") == "r1") + 1
+    attached = {
+        **whole.lines[at - 1],
+        "uuid": "x9",
+        "parentUuid": "r1",
+        "type": "attachment",
+        "attachment": {"type": "todo"},
+    }
+    del attached["message"]
+    whole.lines.insert(at, attached)
+    import_path(memory, IMPORTERS["claude-code"], whole.write(tmp_path / "a.jsonl"))
+    with recollect.open(":memory:") as other:
+        import_path(other, IMPORTERS["claude-code"], session().write(tmp_path / "b.jsonl"))
+        assert said(memory) == said(other)
+
+
 def test_the_summary_of_another_session_is_no_title(memory: recollect.Memory, tmp_path: Path) -> None:
     whole = Claude().add("user", "u1", None, "Which port?")
     path = tmp_path / "a.jsonl"
@@ -350,7 +385,9 @@ def test_a_session_that_was_resumed_in_another_file_leaves_the_turns_of_the_firs
         report = import_path(memory, IMPORTERS["claude-code"], tmp_path if together else second)
     assert (report.created, report.moved, report.differing) == (0, 0, 0)
     assert len(memory.find(f"conversation={SESSION}", limit=50)) == 10
-    assert [turn.content for turn in memory.find(f"conversation={RESUMED}")] == ["And the tests?"]
+    (own,) = memory.find(f"conversation={RESUMED}")
+    assert own.content == "And the tests?"
+    assert own.metadata["conversation"]["program"] == "claude-code", "what the file says of the session"
 
 
 @pytest.mark.parametrize(("made", "name"), [(session, "claude-code"), (thread, "codex")])
@@ -363,6 +400,12 @@ def test_turns_that_were_imported_without_a_user_become_those_of_the_first_user(
     assert (report.created, report.renumbered, report.updated) == (0, 0, before)
     assert len(memory.find("user=ana", limit=100)) == memory.count() == before
     assert import_path(memory, IMPORTERS[name], path, defaults={"user": "ana"}).updated == 0
+    other = memory.namespace("other")
+    import_path(other, IMPORTERS[name], path)
+    first = turns(other)[0]
+    other.update(first.id, content="Something else.")
+    report = import_path(other, IMPORTERS[name], path, defaults={"user": "ana"})
+    assert (report.created, report.updated) == (1, before - 1), "what differs is not given away"
     assert import_path(memory, IMPORTERS[name], path, defaults={"user": "bob"}).created == before, "control"
     assert len(memory.find("user=ana", limit=100)) == before
 
@@ -392,6 +435,7 @@ def codex_fork(*own: str, kept: int | None = None) -> Codex:
     fork = Codex().add({"id": FORK, "cwd": "/home/ana/app", "forked_from_id": THREAD}, "session_meta")
     for line in thread().lines[:kept]:
         fork.add(line["payload"], line["type"])
+        fork.lines[-1]["timestamp"] = f"2026-11-02T12:00:00.{len(fork.lines):03}Z"  # all of the copy at once
     for text in own:
         fork.says("user", text)
     return fork
@@ -422,13 +466,35 @@ def test_a_forked_session_of_codex_has_only_its_own_turns(
     assert len(memory.find(f"conversation={THREAD}", limit=50)) == 9
 
 
+def test_what_the_user_repeats_in_a_fork_is_no_copy(memory: recollect.Memory, tmp_path: Path) -> None:
+    """The other session goes on with the same words after the fork."""
+    other = thread().says("user", "Go on.").says("assistant", "I go on.")
+    other.write(tmp_path / f"sessions/rollout-{THREAD}.jsonl")
+    path = codex_fork("Go on.").write(tmp_path / f"sessions/rollout-{FORK}.jsonl")
+    import_path(memory, IMPORTERS["codex"], path)
+    (own,) = turns(memory)
+    assert (own.content, own.position) == ("Go on.", 9), "after the nine turns of the copy"
+
+
+@pytest.mark.parametrize("forked", [FORK, "*", "../etc", 7, None])
+def test_a_fork_of_itself_or_of_nothing_is_imported_as_it_is(
+    memory: recollect.Memory, tmp_path: Path, forked: Any
+) -> None:
+    fork = codex_fork("Which port?")
+    fork.lines[0]["payload"]["forked_from_id"] = forked
+    import_path(memory, IMPORTERS["codex"], fork.write(tmp_path / f"rollout-{FORK}.jsonl"))
+    assert memory.count() == 12
+
+
 def test_a_fork_whose_other_session_is_gone_or_differs_is_imported_as_it_is(
     memory: recollect.Memory, tmp_path: Path
 ) -> None:
     (tmp_path / "sessions").mkdir()
     path = codex_fork("Which port?").write(tmp_path / f"sessions/rollout-{FORK}.jsonl")
     other = Codex().add({"id": THREAD}, "session_meta").says("user", "Something else.")
-    (tmp_path / f"rollout-{THREAD}.jsonl").symlink_to(path)
+    (tmp_path / "elsewhere").mkdir()
+    thread().write(tmp_path / "elsewhere/a.jsonl")
+    (tmp_path / f"sessions/a-{THREAD}.jsonl").symlink_to(tmp_path / "elsewhere/a.jsonl")
     other.write(tmp_path / f"sessions/rollout-{THREAD}.jsonl")
     report = import_path(memory, IMPORTERS["codex"], path)
     assert memory.count() == 12

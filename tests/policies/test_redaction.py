@@ -196,6 +196,7 @@ def test_a_text_is_read_with_the_same_places() -> None:
             "\x1b[1mapi_key\x1b[0m=\x1b[32mab\x1b[31mcd\x1b[0m, next",
             "\x1b[1mapi_key\x1b[0m=\x1b[32m***REDACTED***\x1b[0m, next",
         ),
+        ("api_key\x1b(B\x1b[m=ab3\x1b(B, next", "api_key\x1b(B\x1b[m=***REDACTED***\x1b(B, next"),
         ("pass\u200bword=hun\u200bter2, next", "pass\u200bword=***REDACTED***, next"),
         ("api_\u00adkey=ab\ufeffcd, next", "api_\u00adkey=***REDACTED***, next"),
         ("write to an\u2060a@example.com\u2060, or", "write to ***@***.***\u2060, or"),

@@ -472,7 +472,7 @@ class Named(click.Choice[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in self.choices:
             return value
-        begun = [name for name in self.choices if name.startswith(value.lower())]
+        begun = [name for name in self.choices if value and name.startswith(value.lower())]
         similar = difflib.get_close_matches(value.lower(), self.choices, 1)
         meant = [*filter(None, [self._called.get(value.lower())]), *begun, *similar]
         hint = f"did you mean {meant[0]}?" if meant else f"it must be one of {', '.join(self.choices)}"

@@ -12,6 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ from recollect.memory import Memory
 from recollect.quoting import without_passwords
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.record import Record
-from recollect.text.manner import SAID_TAGS
+from recollect.text.manner import standing_tags
 
 _MOST_INPUT = 2**20
-#: What a session begins with: tokens of a context, the last turns of the last session, wishes in earlier ones, and
-#: characters of each.
-_TOKENS, _TURNS, _WISHES, _SHOWN = 1000, 6, 10, 300
+#: What a session begins with: tokens of a context, the last turns of the last session, wishes in earlier ones and what
+#: is known of the project, and characters of each of these.
+_TOKENS, _TURNS, _WISHES, _SHOWN = 700, 6, 5, 200
+#: Number of earlier turns among which wishes are looked for.
+_MOST_READ = 500
 
 
 _client = click.argument("client", type=Named("client", list(CLIENTS)), metavar="CLIENT")
@@ -130,9 +133,11 @@ def _known(settings: Settings, folder: str, user: str | None) -> str:
         here = f.source(_nearest(memory, folder, user))
         last = memory.find(here & f.kind("conversation") & ~f.tag(OTHER_BRANCH), order="newest", limit=1, user=user)
         before = [] if not last or last[0].conversation is None else _newest(memory, last[0].conversation, user)
-        asked = here & f.kind("conversation") & f.role("user") & ~f.tag(OTHER_BRANCH) & _not(before)
-        wishes = memory.find(asked & f.any_of(*map(f.tag, SAID_TAGS.values())), limit=_WISHES, user=user)
-        own = memory.find(here & ~f.kind("conversation"), limit=_WISHES, user=user)
+        said = here & f.kind("conversation") & f.role("user") & ~f.tag(OTHER_BRANCH) & _not(before)
+        asked = memory.find(said, limit=_MOST_READ, user=user)
+        wishes = [turn for turn in asked if standing_tags(str(turn.content))][:_WISHES]
+        valid = f.valid_at(datetime.now(UTC))
+        own = memory.find(here & ~f.kind("conversation") & valid, limit=_WISHES, user=user)
         shown = [*before, *wishes, *own]
         question = f"Decisions, rules and preferences for {project}, and tasks that are left"
         others = ((here & f.role("user")) | ~f.kind("conversation")) & _not(shown)

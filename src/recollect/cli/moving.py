@@ -109,11 +109,8 @@ _CALLED = {
     help="With --as: forget documents of that name whose files were deleted from the folder.",
 )
 @click.option("--watch", is_flag=True, help="Keep importing what changes in a folder, until Ctrl-C.")
-@click.option(
-    "--user",
-    metavar="TEXT",
-    envvar=USER_VARIABLE,
-    help=f"User of the items that have none. Default, except for jsonl: {USER_VARIABLE}.",
+@owner_option(
+    "user", f"User of the items that have none. Default, except for jsonl: {USER_VARIABLE}.", envvar=USER_VARIABLE
 )
 @owner_option("agent", "Agent of the items that have none.")
 @owner_option("conversation", "Conversation of the items whose source names none.")

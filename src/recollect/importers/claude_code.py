@@ -58,25 +58,30 @@ def _session(lines: list[TranscriptLine], stem: str) -> TranscriptSession:
     tree = _Tree()
     about: dict[str, Any] = {}
     titles: dict[str, str] = {}
-    leaf: Any = None  # the message up to which a summary sums up, perhaps of another session
+    summaries: list[tuple[str, Any]] = []  # each with the message up to which it sums up, perhaps of another session
     name = ""
     for line in lines:
         value = line.value
         kind = str(value.get("type"))
         if kind in _TITLES and isinstance(title := value.get(_TITLES[kind]), str):
-            titles[kind] = title
-            leaf = value.get("leafUuid") if kind == "summary" else leaf
+            if kind == "summary":
+                summaries.append((title, value.get("leafUuid")))
+            else:
+                titles[kind] = title
         if value.get("isSidechain") is True:
             tree.omitted[OF_SUBAGENTS] += kind in ("user", "assistant")
             continue
         name = name or str(value.get("sessionId") or "")
         about |= {key: value[key] for key in _ABOUT if isinstance(value.get(key), str) and key not in about}
         tree.add(value, kind)
-    if leaf is not None and leaf not in tree.parents:
-        titles.pop("summary", None)
+    for text, leaf in summaries:
+        if not isinstance(leaf, str) or leaf in tree.parents:
+            titles["summary"] = text
     title = next((titles[kind] for kind in reversed(_TITLES) if kind in titles), None)
     own = {"program": ClaudeCode.name, **about, **({} if title is None else {"title": title})}
-    return TranscriptSession(named(name, stem), own, tree.parents, tree.messages, tree.last, tree.omitted)
+    return TranscriptSession(
+        named(name, stem), own, tree.parents, tree.messages, tree.last, tree.omitted, copied=frozenset(tree.copied)
+    )
 
 
 class _Tree:
@@ -92,6 +97,7 @@ class _Tree:
         self.last: str | None = None
         self._latest: str | None = None
         self.omitted: Counter[str] = Counter()
+        self.copied: list[str] = []
         self._exchanges: dict[str, _Exchange] = {}  # uuid of a line -> the answer and results that it is one of
         self._answers: dict[str, _Exchange] = {}  # id of an answer -> the same
 
@@ -102,7 +108,7 @@ class _Tree:
         stated = line.get("parentUuid") or line.get("logicalParentUuid")
         parent = stated if isinstance(stated, str) else None
         message = line.get("message") if kind in ("user", "assistant") else _queued(line)
-        kind = "user" if kind == "attachment" else kind
+        kind = "user" if kind == "attachment" and message is not None else kind
         before = None if parent is None else self._exchanges.get(parent)
         if isinstance(message, dict):
             self._group(uuid, message, kind, before)
@@ -117,7 +123,9 @@ class _Tree:
             exchange.last = uuid
         self.parents[uuid], self._latest = parent, uuid
         if isinstance(line.get("forkedFrom"), dict):
-            self.omitted[OF_FORKED] += message is not None
+            if message is not None and self._shown(line, message) is not None:
+                self.omitted[OF_FORKED] += 1
+                self.copied.append(uuid)
             message = None
         shown = self._shown(line, message) if isinstance(message, dict) else None
         self.messages[uuid] = [] if shown is None else [shown]
@@ -177,7 +185,7 @@ def _said(content: Any) -> Any:
     """Return the content of a message of the user without what the program put into it; None if nothing is left."""
     if isinstance(content, str):
         text = _REMINDER.sub("", content).strip()
-        if (command := _COMMAND.search(text)) is not None:
+        if text.startswith("<command-") and (command := _COMMAND.search(text)) is not None:
             arguments = _COMMAND_ARGUMENTS.search(text)
             return f"{command[1]} {arguments[1].strip()}" if arguments is not None and arguments[1].strip() else None
         return None if not text or _OF_PROGRAM.match(text) else text

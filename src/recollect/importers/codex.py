@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,13 @@ def _session(lines: list[TranscriptLine], path: Path) -> TranscriptSession | Non
         about["cwd"] = chain.folder
     if subagent:
         return TranscriptSession(own, about, {}, {}, None, Counter({OF_SUBAGENTS: len(chain.messages)}))
-    if source := _transcript_of(about.get("forked_from_id", ""), path):
+    if about.get("forked_from_id") != own and (source := _transcript_of(about.get("forked_from_id", ""), path)):
         chain.leave_out_copy(source)
     parents = {f"{own}/{key}": None if before is None else f"{own}/{before}" for key, before in chain.parents.items()}
     messages = {f"{own}/{key}": each for key, each in chain.messages.items()}
     last = None if chain.last is None else f"{own}/{chain.last}"
-    return TranscriptSession(own, about, parents, messages, last, chain.omitted, began)
+    copied = frozenset(f"{own}/{key}" for key in chain.copied)
+    return TranscriptSession(own, about, parents, messages, last, chain.omitted, began, copied)
 
 
 def _branch(session: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def _chain(lines: list[TranscriptLine]) -> _Chain:
     chain, identified = _Chain(), False
     for line in lines:
         kind, payload = line.value.get("type"), line.value.get("payload")
-        if kind is None or kind == "session_meta":
+        if kind == "session_meta" or (kind is None and isinstance(line.value.get("id"), str)):
             identified = True
         elif kind == "response_item" and isinstance(payload, dict):
             chain.add(line.number, payload, line.value.get("timestamp"))
@@ -141,6 +143,7 @@ class _Chain:
         self.messages: dict[int, list[dict[str, Any]]] = {}
         self.last: int | None = None
         self.folder = ""
+        self.copied: list[int] = []
         self.omitted: Counter[str] = Counter()
         self._asked: list[int] = []  # messages of the user on the branch that goes on
 
@@ -166,11 +169,21 @@ class _Chain:
             self._asked.append(number)
 
     def leave_out_copy(self, other: _Chain) -> None:
-        """Leave out the messages that the other session has, too, from the first one on."""
-        for number, copied in zip(self.messages, other.messages.values(), strict=False):
-            if _content(self.messages[number]) != _content(copied):
+        """Leave out the messages that were copied from the other session.
+
+        They are its first ones, written at once: their times are new, and less than a second apart. What the user says
+        later may be what was said in the other session, too.
+        """
+        before = ""
+        for number, original in zip(list(self.messages), other.messages.values(), strict=False):
+            own = self.messages[number]
+            if _content(own) != _content(original):
                 break
-            self.messages[number] = []
+            time = _time(own)
+            if own[0].get("role") == "user" and before and time != _time(original) and not _at_once(before, time):
+                break
+            self.messages[number], before = [], time
+            self.copied.append(number)
             self.omitted[OF_FORKED] += 1
         if self.last is not None and not self.messages[self.last]:
             self.last = None
@@ -182,6 +195,18 @@ class _Chain:
         first = self._asked[-turns]
         del self._asked[-turns:]
         self.last = self.parents[first]
+
+
+def _time(messages: list[dict[str, Any]]) -> str:
+    return str(messages[0].get("timestamp") or "")
+
+
+def _at_once(before: str, after: str) -> bool:
+    """Return whether two times are less than a second apart; times that cannot be read are."""
+    try:
+        return abs(datetime.fromisoformat(after) - datetime.fromisoformat(before)) < timedelta(seconds=1)
+    except (ValueError, TypeError):
+        return True
 
 
 def _said(content: Any) -> Any:
@@ -199,9 +224,9 @@ def _said_part(part: Any) -> Any:
 
 
 def _said_text(text: str) -> str | None:
-    if text.lstrip().startswith(_OF_EDITOR):
-        request = _REQUEST.search(text)
-        text = text[request.end() :].strip() if request is not None else ""
+    if text.lstrip().startswith(_OF_EDITOR) and "\n## " in text:
+        requests = list(_REQUEST.finditer(text))
+        text = text[requests[-1].end() :].strip() if requests else ""
     return None if not text.strip() or _OF_PROGRAM.match(text) else text
 
 

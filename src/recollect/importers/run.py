@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from recollect import filters as f
 from recollect.arguments.signatures import check_known
 from recollect.errors import (
+    ConflictError,
     InvalidArgumentError,
     InvalidRecordError,
     MissingExtraError,
@@ -332,6 +333,7 @@ class _Run:
             0,
         )
         self._namespaces: dict[str, int] = {}
+        self._about: dict[str, Any] = {}  # facts about conversations that wait for their first own turn
         self._renumbered: dict[str, str] = {}  # the ids that turns got, by those of the source
         self._files: dict[str, dict[str, int]] = {}
         self._parts: dict[str, int] = {}
@@ -383,8 +385,8 @@ class _Run:
             store = first.form.store if first.form is not None else _store_exactly if first.exact else _store
             adopted = _adopt(memory, [item for _, item in batch]) if store is _store else frozenset()
             results = store(memory._part(first.part), [item for _, item in batch])
+            self._outcomes["moved"] += _move(memory, [item for _, item in batch], results, self._about)
             results = [_as_updated(each, adopted) for each in results] if adopted else results
-            self._outcomes["moved"] += _move(memory, [item for _, item in batch], results)
             self._relink(memory, [item for _, item in batch], results)
             self._count(memory, results, first.part)
         self._note(batch, results)
@@ -499,13 +501,15 @@ def _adopt(memory: Memory, items: Sequence[Item]) -> frozenset[str]:
         fields = owned.get(record.id, {})
         same = record.content == fields.get("content") and record.kind == fields.get("kind", record.kind)
         if record.user is None and same and record.agent == fields.get("agent"):
-            writes.append(Update(id=record.id, changes={"user": fields["user"]}))
+            writes.append(Update(id=record.id, changes={"user": fields["user"]}, expect=record.hash))
+    done = []
     if writes:
         with memory.batch() as batch:
             for write in writes:
-                with suppress(UnknownRecordError):  # another process has forgotten it meanwhile
+                with suppress(UnknownRecordError, ConflictError):  # another process has changed it meanwhile
                     batch.execute(write)
-    return frozenset(write.id for write in writes)
+                    done.append(write.id)
+    return frozenset(done)
 
 
 def _as_updated(result: Stored, ids: Collection[str]) -> Stored:
@@ -521,10 +525,14 @@ def _as_updated(result: Stored, ids: Collection[str]) -> Stored:
 _PLACE = ("conversation", "position", "tags")
 
 
-def _move(memory: Memory, items: Sequence[Item], results: list[Stored]) -> int:
+def _move(memory: Memory, items: Sequence[Item], results: list[Stored], carried: dict[str, Any]) -> int:
     """Move turns that were stored already to where the source has them now; return how many moved.
 
     The facts about their conversation become those of the source, too. The result of such a turn is replaced.
+
+    Args:
+        carried: Facts about a conversation whose first turns stay in another one, by its name: its first own turn gets
+            them.
     """
     from recollect.engine.results import Outcome
     from recollect.operations import Update
@@ -532,20 +540,28 @@ def _move(memory: Memory, items: Sequence[Item], results: list[Stored]) -> int:
     writes: list[Update] = []
     moved = 0
     for at, (item, result) in enumerate(zip(items, results, strict=True)):
-        if not item.placed or not isinstance(result, Outcome) or result.record is None or result.status != "unchanged":
+        if not item.placed or not isinstance(result, Outcome) or result.record is None:
             continue
         record = result.record
+        facts = item.fields.get("metadata", {}).get(ABOUT)
         if item.stays_in and not f"{record.conversation}/".startswith(f"{item.stays_in}/"):
+            results[at] = replace(result, differing=())
+            carried |= {} if facts is None else {item.stays_in: facts}
             continue
-        place, about = _place(item, record), _about(item, record)
+        facts = facts if facts is not None else carried.pop(item.stays_in, None)
+        about = _about(facts, record)
+        if facts is not None and not about:
+            results[at] = result = _without_differing(result, "metadata")
+        if result.status != "unchanged" and not about:
+            continue
+        place = _place(item, record) if result.status == "unchanged" else {}
         if record.changed(**place) != record:
             moved += 1
         elif not about:
             continue
         writes.append(Update(id=record.id, changes={**place, **about}))
-        if about:
-            differing = tuple(each for each in result.differing if each != "metadata")
-            results[at] = replace(result, status="updated", differing=differing)
+        if about and result.status == "unchanged":
+            results[at] = replace(_without_differing(result, "metadata"), status="updated")
     if writes:
         with memory.batch() as batch:
             for write in writes:
@@ -561,15 +577,18 @@ def _place(item: Item, record: Record) -> dict[str, Any]:
     return {**place, "tags": [*own, *(tag for tag in item.fields.get("tags", ()) if tag == OTHER_BRANCH)]}
 
 
-def _about(item: Item, record: Record) -> dict[str, Any]:
+def _without_differing(outcome: Outcome, name: str) -> Outcome:
+    return replace(outcome, differing=tuple(each for each in outcome.differing if each != name))
+
+
+def _about(facts: Any, record: Record) -> dict[str, Any]:
     """Return the metadata of a turn with the facts about its conversation that the source has now; {} if it has them.
 
     The first turn of a conversation has them. One that is the first no more keeps them: they do no harm.
     """
-    about = item.fields.get("metadata", {}).get(ABOUT)
-    if about is None or record.metadata.get(ABOUT) == about:
+    if facts is None or record.metadata.get(ABOUT) == facts:
         return {}
-    return {"metadata": {**record.metadata, ABOUT: about}}
+    return {"metadata": {**record.metadata, ABOUT: facts}}
 
 
 def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Stored]:

@@ -75,6 +75,7 @@ class TranscriptSession(NamedTuple):
         shown: The key of the last message of the branch that goes on.
         omitted: What was left out, with the number of it.
         began: When it began, for messages without a time; "" if nothing says so.
+        copied: The keys of the messages that are a copy of another session.
     """
 
     name: str
@@ -84,6 +85,7 @@ class TranscriptSession(NamedTuple):
     shown: str | None
     omitted: Counter[str]
     began: str = ""
+    copied: frozenset[str] = frozenset()
 
 
 class Transcripts:
@@ -188,6 +190,8 @@ def _items(session: TranscriptSession, lines: list[TranscriptLine | Damage], zon
 
     def turns(key: str) -> Read:
         out: list[dict[str, Any]] = []
+        if key in session.copied:
+            return Read([], elsewhere=1)
         # Before anything is shortened, since a part of a secret is not recognised.
         clean, found = redact_json(session.messages[key], _SECRETS)
         session.omitted[HIDDEN] += sum(found.values())

@@ -29,10 +29,12 @@ class Read(NamedTuple):
     Attributes:
         turns: The fields of its turns; none if the conversation does not show it.
         beside: The fields of what is stored besides, such as attached texts, and the place of each in the message.
+        elsewhere: The number of its turns that are stored in another conversation. They count in the positions.
     """
 
     turns: list[dict[str, Any]]
     beside: list[tuple[str, dict[str, Any]]] = []  # noqa: RUF012 - never changed
+    elsewhere: int = 0
 
 
 class ConversationTree:
@@ -112,6 +114,7 @@ class ConversationTree:
                     turns.append(Item(namespace=None, fields=fields, place=place, placed="id" in fields))
                     position += 1
                     at = fields.get("time", at)
+                position += read.elsewhere
                 beside[len(turns)] = [
                     Item(namespace=None, fields={**fields, **common}, place=f"{place}, {inner}", placed="id" in fields)
                     for inner, fields in read.beside

@@ -114,7 +114,7 @@ class Protocol:
             # Not one that removes something: a model does what it is told.
             safe = [name for name, each in self._tools.items() if not each.destructive]
             similar = difflib.get_close_matches(params.name.lower(), safe, 1)
-            elsewhere = sets_with(params.name, read_only=self.access.read_only)
+            elsewhere = sets_with(params.name, read_only=self.access.read_only, scoped=self.access.user is not None)
             hint = [f"Did you mean {similar[0]}?"] if similar else []
             if elsewhere:
                 hint = [f"This server does not offer it; with --tools {elsewhere[0]} it would."]

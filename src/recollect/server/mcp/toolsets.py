@@ -50,7 +50,7 @@ def tools_of(names: Iterable[str], *, read_only: bool = False, scoped: bool = Fa
     }
 
 
-def sets_with(name: str, *, read_only: bool) -> list[str]:
+def sets_with(name: str, *, read_only: bool, scoped: bool) -> list[str]:
     """Return the sets with which a server would offer a tool of a name, the smallest first."""
-    found = [each for each in TOOLSETS if name in tools_of((each,), read_only=read_only)]
+    found = [each for each in TOOLSETS if name in tools_of((each,), read_only=read_only, scoped=scoped)]
     return sorted(found, key=lambda each: len(TOOLSETS[each]))
