@@ -21,6 +21,10 @@ def test_the_labels_are_of_200_turns_and_contain_no_text() -> None:
     spans, stated = labels("entities"), labels("contradictions")
     others = labels("entities-2")
     assert (len(spans), len(others), spans.keys() & others.keys()) == (200, 109, set())
+    second, third = labels("facts-2"), labels("facts-3")
+    assert second.keys() == others.keys()
+    assert (len(third), third.keys() & (spans.keys() | others.keys())) == (150, set())
+    assert all(0 <= start < end for each in (*second.values(), *third.values()) for start, end in each)
     assert all(0 <= start < end and kind in TYPES for each in others.values() for start, end, kind in each)
     assert spans.keys() == stated["turns"].keys()
     assert all(0 <= start < end and kind in TYPES for each in spans.values() for start, end, kind in each)
@@ -46,6 +50,13 @@ def test_contradictions_raise_few_false_alarms() -> None:
     assert found.false_share <= 0.05
     assert found.right >= 0.9 * found.found > 0
     assert found.right >= 0.6 * found.labelled
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["facts-2", "facts-3"])
+def test_statements_in_turns_that_others_labelled_are_right(name: str) -> None:
+    found = contradictions.stated_in(DATA, name)
+    assert found.right >= 0.95 * found.found > 0
 
 
 @needs_data

@@ -13,7 +13,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from recollect.policies.patterns import FoldedText, Pattern, expanded
+from recollect.policies.patterns import FoldedText, Pattern
+from recollect.text.patterns import expanded
 
 #: What a group begins with. The last two are a reference to a part, and one to a group.
 _OPENING = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|P<\w+>|[a-z]+:|\(\w+\))|(?!\?))")

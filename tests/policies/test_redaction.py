@@ -18,7 +18,8 @@ from tests.policies.pattern_alternatives import unmarked, unneeded
 from recollect.errors import InvalidArgumentError
 from recollect.policies import CATEGORIES, RedactingFilter, redact, redact_json
 from recollect.policies import redaction as redactor
-from recollect.policies.patterns import FoldedText, Pattern, descriptions, expanded, parts
+from recollect.policies.patterns import FoldedText, Pattern, descriptions, parts
+from recollect.text.patterns import expanded
 
 
 def redacted(example: str, mark: str) -> str:

@@ -14,6 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from recollect.text.patterns import expanded
+
 FILES = ("secrets_by_form.toml", "secrets_by_name.toml", "people.toml")
 
 #: What characters are read as. U+0130 is here because it is the only one that is longer in lower case.
@@ -192,17 +194,6 @@ def descriptions() -> list[dict[str, Any]]:
 def parts() -> dict[str, str]:
     """Return the parts that patterns refer to, in the order in which they refer to each other: to earlier ones."""
     return {name: part for content in _contents() for name, part in content.get("parts", {}).items()}
-
-
-def expanded(pattern: str, known: Mapping[str, str]) -> str:
-    """Return a pattern with `(?&name)` replaced by the part of that name.
-
-    >>> expanded("(?&two)!", {"one": "a|b", "two": "(?&one){2}"})
-    '(?:(?:a|b){2})!'
-    """
-    for name, part in reversed(list(known.items())):
-        pattern = pattern.replace(f"(?&{name})", f"(?:{part})")
-    return pattern
 
 
 @cache

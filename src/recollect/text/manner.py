@@ -148,7 +148,7 @@ def standing_tags(text: str) -> tuple[str, ...]:
     if not instructs and not prefers:
         return ()
     # Runs of white space would make the rules quadratic.
-    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _without_quotes(text)))
+    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", without_quotes(text)))
     found = ((INSTRUCTION, instructs, _INSTRUCTION), (PREFERENCE, prefers, _PREFERENCE))
     return tuple(tag for tag, may, rule in found if may and rule.search(text))
 
@@ -176,8 +176,8 @@ _PASTED = re.compile(
 )
 
 
-def _without_quotes(text: str) -> str:
-    """Return a text without what it quotes or what was pasted, which is not the wish of its author."""
+def without_quotes(text: str) -> str:
+    """Return a text without what it quotes or what was pasted, which are not the words of its author."""
     if ":" in text:
         text = _PASTED.sub("", text)
     if not any(mark in text for mark in '">`\u201c\u201e«'):

@@ -30,6 +30,10 @@ from recollect.text.attributes import Fact, same_value, stated
 
 #: The names in the metadata of a record that states an attribute.
 ATTRIBUTE, VALUE = "attribute", "value"
+#: The name in its metadata that says whether the attribute has one value at a time.
+SINGLE = "single"
+#: The kind of the records that name the turns that a model has read (`recollect.agents.Learner`).
+LEARNING = "learning"
 #: The kinds that state facts.
 KINDS = ("user_fact", "entity", "knowledge", "conversation")
 #: Turns of these roles state nothing about the world: they are prompts and results of programs.
@@ -111,10 +115,10 @@ class Contradictions(Calls):
 
         A fact states an attribute if its metadata has "attribute" (its value is "value", or else what the text says),
         or if its text does by the rules: homes, jobs, employers, ages, favourites, phone numbers, deadlines and other
-        attributes that have one value at a time, in English. What is uncertain, past, asked or abandoned (a turn with
-        the tag `other-branch`) states nothing. Facts of
-        different users or agents never disagree, nor do facts of which one supersedes the other, or that are not valid
-        any more, nor those of which `distinguish` stated it.
+        attributes that have one value at a time, in English, German, Spanish and French. What is uncertain, past, asked
+        or abandoned (a turn with the tag `other-branch`) states nothing. Facts of different users or agents never
+        disagree, nor do facts of which one supersedes the other, or that are not valid any more, nor those of which
+        `distinguish` stated it. Of turns that a model has read (`recollect.agents.Learner`), its facts count.
 
         Args:
             where: Only records that match this filter or text form of one.
@@ -145,8 +149,9 @@ class Contradictions(Calls):
                 raise InvalidArgumentError("record", record, "must be a record")
             found = self._contradicting(record, condition)
         else:
-            records = self.find(f.kind(*KINDS) & condition, order="id")
-            found = disagreeing(each for record in checked(records) for each in statements(record))
+            records = checked(self.find(f.kind(*KINDS) & condition, order="id"))
+            read = {turn for each in self.find(f.kind(LEARNING)) for turn in each.derived_from}
+            found = disagreeing(each for record in records if record.id not in read for each in statements(record))
         apart = apart_in(self) if found else None
         return [each for each in found if not (apart and apart(each.older, each.newer))]
 
@@ -278,7 +283,8 @@ def disagreeing(found: Iterable[StatedAttribute]) -> list[Contradiction]:
     """Return the newest statement of each attribute with each earlier one that disagrees with it."""
     groups: dict[tuple[Any, ...], list[StatedAttribute]] = defaultdict(list)
     for each in found:
-        groups[each[:3]].append(each)
+        if not _was_never_true(each.record) and each.record.metadata.get(SINGLE) is not False:
+            groups[each[:3]].append(each)
     out = []
     for (_, subject, attribute), members in sorted(groups.items(), key=lambda each: each[0]):
         members.sort(key=lambda each: (_since(each.record), each.record.position or 0, each.record.id))
@@ -291,9 +297,17 @@ def disagreeing(found: Iterable[StatedAttribute]) -> list[Contradiction]:
 
 
 def _disagree(older: StatedAttribute, newer: StatedAttribute) -> bool:
-    ended = older.record.valid_to is not None and older.record.valid_to <= _since(newer.record)
+    ended = any(
+        one.record.valid_to is not None and one.record.valid_to <= _since(other.record)
+        for one, other in ((older, newer), (newer, older))
+    )
     linked = older.record.id in newer.record.supersedes
-    return not ended and not linked and not same_value(older.value, newer.value)
+    return not ended and not linked and not same_value(older.value, newer.value, newer.attribute)
+
+
+def _was_never_true(record: Record) -> bool:
+    """Return whether another record took its place for all its time."""
+    return record.valid_from is not None and record.valid_to is not None and record.valid_to <= record.valid_from
 
 
 def _since(record: Record) -> datetime:
