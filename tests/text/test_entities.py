@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import some
 from tests.policies.linear_patterns import faults
 
+from bench import entities as entity_bench
 from recollect.text.attributes import same_value, stated
 from recollect.text.entities import TYPES, entities
 from recollect.text.entities import tables as patterns
@@ -160,3 +161,17 @@ def test_any_text_can_be_read_for_attributes(text: str) -> None:
     for fact in stated(text, speaker="Ana"):
         assert fact.value in text
         assert fact.attribute
+
+
+@pytest.mark.parametrize("name", ["open", "held-out"])
+def test_german_nouns_do_not_flood_the_entities(name: str) -> None:
+    """Of what was found in these texts before nouns were told from names, a third were names."""
+    found = entity_bench.names_in_german(name)
+    assert found.overlapping >= 0.8 * found.found > 0
+    assert found.right >= 0.5 * found.labelled
+
+
+def test_without_the_rules_of_german_the_measure_shows_the_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.text.entities.german.is_german", lambda text: False)
+    found = entity_bench.names_in_german("held-out")
+    assert found.overlapping < 0.5 * found.found

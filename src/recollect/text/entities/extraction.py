@@ -14,6 +14,7 @@ from datetime import date
 from typing import NamedTuple
 
 from recollect.text import dates
+from recollect.text.entities import german
 from recollect.text.entities import tables as patterns
 from recollect.text.entities.tables import (
     ADJECTIVES,
@@ -36,7 +37,7 @@ from recollect.text.entities.tables import (
 )
 
 #: The version of the rules. What is derived from mentions is derived again if it changes.
-EXTRACTOR = "rules-1"
+EXTRACTOR = "rules-2"
 #: The types of mentions. "name" is a name whose type no rule decides.
 TYPES = ("person", "organization", "place", "name", "date", "quantity", "handle", "address")
 #: Maximum number of words of a name.
@@ -182,13 +183,16 @@ def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Itera
     """Yield the names among words."""
     at = 0
     previous: EntityMention | None = None
+    in_german = not german.WORDS.isdisjoint(word.lower for word in words) and german.is_german(text)
     while at < len(words):
         if not words[at].capital:
             at += 1
             continue
-        end = _run(text, words, at)
+        end = _run(text, words, at, in_german=in_german)
         first, last = _trimmed(words, at, end, speakers)
-        if first < last:
+        if in_german:
+            first += german.without_words_of_the_sentence([word.text for word in words[first:last]])
+        if first < last and not (in_german and not _is_name_in_german(words, first, last, speakers)):
             before = words[first - 1].lower if first and not words[first].initial else ""
             if before in ("at", "for", "as") and first > 1 and words[first - 2].lower in WORK:
                 before = "work"
@@ -202,7 +206,20 @@ def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Itera
         at = end
 
 
-def _run(text: str, words: Sequence[_Word], at: int) -> int:
+def _is_name_in_german(words: Sequence[_Word], first: int, last: int, speakers: frozenset[str]) -> bool:
+    run = words[first:last]
+    known = [_is_known(word.lower, speakers) for word in run]
+    before = words[first - 1].lower if first and not words[first].initial else ""
+    return german.is_name([word.text for word in run], before, known=known)
+
+
+def _is_known(word: str, speakers: frozenset[str]) -> bool:
+    """Return whether a word is the name of a person or a place, or an adjective of a place: "Wiener"."""
+    adjective = word.removesuffix("er") if word.endswith("er") else ""
+    return word in FIRST_NAMES or word in speakers or word in PLACES or adjective in PLACES
+
+
+def _run(text: str, words: Sequence[_Word], at: int, *, in_german: bool) -> int:
     """Return the index after the run of words that begins with a capital letter at `at`."""
     end = at + 1
     while end < len(words) and end - at < _MOST_WORDS:
@@ -218,6 +235,7 @@ def _run(text: str, words: Sequence[_Word], at: int) -> int:
         if (
             words[end].lower in CONNECTORS
             and words[end].lower not in ("and", "for", "y", "e", "und", "the")
+            and (not in_german or words[end - 1].lower in FIRST_NAMES)  # "die Spülmaschine von Miele"
             and following < len(words)
             and words[following].capital
             and text[words[end].end : words[following].start] == " "
