@@ -1078,3 +1078,30 @@ def test_a_context_takes_parts_and_a_least_confidence(run: Run) -> None:
     assert parsed(run("recall", "Is the king of Peru a boiler?", "--min-confidence", "0.99", "--json"))["hits"] == []
     assert "min_confidence" in run("recall", "x", "--min-confidence", "2", code=1).stderr
     run("recall", "x", "--min-confidence", "much", code=2)
+
+
+def test_facts_of_a_model_are_learned_and_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "RECOLLECT_MODEL" in run("learn", code=1).stderr
+    turn = {"role": "user", "content": "I live in Graz.", "user": "ana"}
+    with recollect.open() as memory:
+        memory.add_messages([turn], user="ana", conversation="c")
+    asked: list[str] = []
+
+    class Model:
+        name, window = "stub/model", 8192
+
+        def complete(self, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
+            asked.append(prompt)
+            if len(asked) == 1:
+                return "no JSON"
+            fact = {"fact": "The user lives in Graz.", "attribute": "home", "value": "Graz", "turns": [1]}
+            return json.dumps([fact, {**fact, "fact": "The user has a boat."}])
+
+    monkeypatch.setattr("recollect.models.model_of_environment", Model)
+    assert "not read: c: the reply of the model stub/model" in run("learn", code=1).stderr
+    assert "added" in run("learn", "--dry-run").stdout
+    shown = run("learn", "--user", "ana").stdout
+    assert "its word 'boat' is not in its sources" in shown
+    assert "read 1 turns in commit 2: 1 calls, about" in shown
+    assert json.loads(run("learn", "--json").stdout)["cost"]["calls"] == 0
+    assert len(asked) == 3

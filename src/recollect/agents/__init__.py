@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from recollect.agents.agent import MemoryAwareAgent
 from recollect.agents.echoes import without_echoes
+from recollect.agents.learned import Cost, LearnedFact, LearnReport, Unlearned
+from recollect.agents.learning import Learner
 from recollect.agents.manager import Manager, Recorded
 from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import ValidHits, Validity, valid_hits
@@ -16,9 +18,14 @@ from recollect.memory.context.values import PARTS
 __all__ = [
     "PARTS",
     "TRUST",
+    "Cost",
+    "LearnReport",
+    "LearnedFact",
+    "Learner",
     "Manager",
     "MemoryAwareAgent",
     "Recorded",
+    "Unlearned",
     "ValidHits",
     "Validity",
     "valid_hits",

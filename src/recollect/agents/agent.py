@@ -11,6 +11,8 @@ from typing import Any
 
 from recollect import filters as f
 from recollect.agents.echoes import without_echoes
+from recollect.agents.learned import LearnReport
+from recollect.agents.learning import Learner, LearningBeside
 from recollect.agents.manager import Manager, Recorded
 from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
@@ -42,6 +44,10 @@ class MemoryAwareAgent:
         instructions: The system prompt.
         max_tokens: Size of the context that is put into the prompt.
         turns: How many of the newest turns are sent with each question.
+        learn: A model, a function from a prompt to a reply, or "provider/model" text, which states facts out of the
+            conversation (`Learner`): every `learn_every` turns of the user, beside the conversation, and at the end of
+            a `with` block. None: nothing is learned.
+        learn_every: The number of turns of the user after which what is new is read.
         settings: Settings of the `Manager` that records: extract, extractor, contradictions, consolidate_above, keep,
             summariser, max_count, strict, rate.
 
@@ -60,6 +66,8 @@ class MemoryAwareAgent:
         instructions: str = "",
         max_tokens: int = 1000,
         turns: int = 10,
+        learn: Any = None,
+        learn_every: int = 10,
         **settings: Any,
     ) -> None:
         if not isinstance(memory, Memory):
@@ -70,6 +78,7 @@ class MemoryAwareAgent:
             raise InvalidArgumentError("conversation", conversation, "must be text that is not empty")
         for name, value in (("max_tokens", max_tokens), ("turns", turns)):
             check_count(name, value)
+        check_count("learn_every", learn_every, least=1)
         known = {name for name in Manager.__dataclass_fields__ if name[0] != "_" and name != "memory"}
         unknown = settings.keys() - known
         if unknown:
@@ -83,6 +92,36 @@ class MemoryAwareAgent:
         self._instructions = instructions
         self._max_tokens = max_tokens
         self._turns = turns
+        self._learning: LearningBeside | None = None
+        if learn is not None:
+            # Not the guarded memory: what the model repeats of a context is compared with what is known.
+            learner = Learner(memory if user is None else memory.scoped(user=user), learn)
+            self._learning = LearningBeside(learner, conversation, learn_every)
+
+    def learn(self) -> LearnReport:
+        """Let the model read the turns that it has not read yet, and return what became of the facts that it states.
+
+        Raises:
+            InvalidArgumentError: The agent was created without `learn`.
+            StoreError: The store failed.
+        """
+        if self._learning is None:
+            raise InvalidArgumentError(
+                "learn", None, 'must be passed to MemoryAwareAgent: a model, a function or "provider/model"'
+            )
+        return self._learning.finish()
+
+    def __enter__(self) -> MemoryAwareAgent:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        """Learn from the turns that were not read yet, if the agent learns and the block did not fail."""
+        if self._learning is None:
+            return
+        if kind is None:
+            self._learning.finish()
+        else:
+            self._learning.wait()
 
     def ask(self, text: str) -> str:
         """Send a message of the user to the model with what is remembered, record both, and return the reply.
@@ -176,6 +215,8 @@ class MemoryAwareAgent:
         text = "".join(parts)
         if text.strip():
             self._record("assistant", text, **({} if complete else {"incomplete": True}))
+        if self._learning is not None:
+            self._learning.said()
 
 
 def _messages(valid: list[Record], turns: list[Record]) -> list[Message]:

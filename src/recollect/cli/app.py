@@ -222,7 +222,7 @@ COMMANDS = {
         "glossary": "glossary",
         "hooking": "hooks",
         "keeping": "backup compact copy embed migrate rescue restore",
-        "managing": "consolidate contradictions duplicates entities entity",
+        "managing": "consolidate contradictions duplicates entities entity learn",
         "moving": "export import",
         "outline": "outline",
         "sdr": "sdr",
@@ -244,7 +244,7 @@ COMMANDS = {
 SECTIONS = {
     "Every day": "remember recall context find get grep update supersede forget stats demo",
     "History": "history log diff snapshot snapshots rollback revert",
-    "Keep in order": "consolidate duplicates contradictions entities entity policies quota redact salience erase",
+    "Keep in order": "learn consolidate duplicates contradictions entities entity policies quota redact salience erase",
     "Beside the records": "glossary outline sdr",
     "Share": "import export inspect serve mcp hooks token namespaces",
     "Trust": "prove verify replay",

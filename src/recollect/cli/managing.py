@@ -1,22 +1,37 @@
-"""Commands that put a memory in order: consolidate, duplicates, contradictions, entities, entity."""
+"""Commands that put a memory in order: consolidate, learn, duplicates, contradictions, entities, entity."""
 
 from __future__ import annotations
 
 import sys
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.cli import render
-from recollect.cli.app import Settings, app, at_option, common, filter_options, owner_options, print_json
+from recollect.cli.app import (
+    Settings,
+    app,
+    at_option,
+    common,
+    filter_options,
+    owner_option,
+    owner_options,
+    print_json,
+)
+from recollect.errors import InvalidArgumentError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
 from recollect.memory.manager.duplicates import LIKENESSES, Likeness
 
+if TYPE_CHECKING:  # loaded by the command that needs it
+    from recollect.agents import LearnedFact
+
 _ACTOR = "recollect"
+#: The exit code if a model failed for a conversation.
+_FAILED = 1
 
 
 def _own(where: Filter | None, owners: Owners) -> Filter:
@@ -76,6 +91,55 @@ def consolidate(
         if dry_run
         else f"replaced {done.replaced} records by {len(done.groups) - len(done.failed)}{commit}"
     )
+
+
+@app.command()
+@click.option("--model", metavar="MODEL", help="Language model: PROVIDER/MODEL. Default: RECOLLECT_MODEL.")
+@owner_option("conversation", "Only the turns of this conversation.")
+@owner_option("user", "Only the turns of this user.")
+@click.option(
+    "--min-turns", type=int, default=1, metavar="N", show_default=True, help="Fewest new turns that are read."
+)
+@click.option("--dry-run", is_flag=True, help="Ask the model, and store nothing.")
+@common
+def learn(
+    settings: Settings, model: str | None, conversation: str | None, user: str | None, min_turns: int, dry_run: bool
+) -> None:
+    """Let a language model state facts out of turns that it has not read yet, and keep them current.
+
+    Each fact is checked against its turns, and added, confirmed, or put in the place of what was true before. What a
+    model states in one reply is one commit, which `recollect revert` takes back. The next call reads what came since.
+    """
+    from recollect.agents import Learner
+    from recollect.models import model_of_environment
+
+    asked = model if model is not None else model_of_environment()
+    if asked is None:
+        raise InvalidArgumentError("model", None, "must be passed, or be in RECOLLECT_MODEL: PROVIDER/MODEL")
+    with settings.open() as memory:
+        learner = Learner(memory, asked)
+        report = learner.learn(conversation=conversation, user=user, min_turns=min_turns, dry_run=dry_run)
+    if settings.as_json:
+        print_json(report.to_json())
+    else:
+        rows = [
+            (each.status, each.text, "" if each.record is None else each.record.user or "", _why(each))
+            for each in report.facts
+        ]
+        render.show_rows(("status", "fact", "user", "reason"), rows)
+        commits = f" in {'commit' if len(report.commits) == 1 else 'commits'} {', '.join(map(str, report.commits))}"
+        counted = f"{report.cost.calls} calls, about {report.cost.prompt_tokens + report.cost.reply_tokens:,} tokens"
+        click.echo(f"read {report.turns} turns{commits if report.commits else ''}: {counted}")
+        for each in report.failed:
+            click.echo(f"not read: {each.conversation}: {each.error}", err=True)
+    if report.failed:
+        sys.exit(_FAILED)
+
+
+def _why(fact: LearnedFact) -> str:
+    """Return why a fact was not simply added: the reason, and what it is put in the place of."""
+    other = "" if fact.other is None else f"before: {fact.other.content!s}"
+    return "; ".join(filter(None, (fact.reason, other)))
 
 
 @app.command()

@@ -23,8 +23,10 @@ from recollect.text.summaries import LONGEST
 DEEPEST, _MOST = 512, 1000
 _LONGEST_NAME, _LONGEST_FACT = 200, 4000
 _REPLY_TOKENS = 4096
-#: A code fence around the whole reply. Its end may be missing.
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\r?\n?(.*?)(?:\s*```\s*)?\Z", re.DOTALL)
+#: What a model thinks before it replies.
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+#: A code fence. Its end may be missing.
+_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n?")
 _BRACKETS = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
@@ -59,17 +61,36 @@ def facts_of(reply: str, model: str = "") -> list[Extracted]:
     Raises:
         ModelReplyError: It is not JSON, is no array, or is nested too deeply.
     """
-    fenced = _FENCE.match(reply)
-    text = (fenced[1] if fenced else reply).strip()
+    return distinct(fact for item in json_array(reply, model)[:_MOST] if (fact := _fact(item)) is not None)
+
+
+def json_array(reply: str, model: str) -> list[Any]:
+    """Return the JSON array that a reply has. Words, a code fence and an object around it are tolerated.
+
+    >>> json_array('Here you are:\\n```json\\n{"facts": [1]}\\n```\\nAnything else?', "")
+    [1]
+
+    Raises:
+        ModelReplyError: It is not JSON, is no array, or is nested too deeply.
+    """
+    text = _THOUGHT.sub("", reply).strip()
+    fence = _FENCE.search(text)
+    if fence is not None and not text.startswith(("[", "{")):
+        text = text[fence.end() :]
+    elif not text.startswith(("[", "{")):
+        text = text[min((at for at in (text.find("["), text.find("{")) if at >= 0), default=0) :]
     if _depth(text) > DEEPEST:
         raise ModelReplyError(model, f"it is nested more than {DEEPEST} levels deep")
     try:
-        items = json.loads(text)
+        items, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except (ValueError, RecursionError):
         raise ModelReplyError(model, "it is not JSON") from None
+    if isinstance(items, dict):
+        lists = [each for each in items.values() if isinstance(each, list)]
+        items = lists[0] if len(lists) == 1 else items
     if not isinstance(items, list):
         raise ModelReplyError(model, "it is no JSON array")
-    return distinct(fact for item in items[:_MOST] if (fact := _fact(item)) is not None)
+    return items
 
 
 def _depth(text: str) -> int:
@@ -87,14 +108,16 @@ def _depth(text: str) -> int:
 def _fact(item: Any) -> Extracted | None:
     if not isinstance(item, Mapping):
         return None
-    name, fact = (_text(item.get(key), most) for key, most in (("entity_name", _LONGEST_NAME), ("fact", _LONGEST_FACT)))
+    name, fact = (
+        text_value(item.get(key), most) for key, most in (("entity_name", _LONGEST_NAME), ("fact", _LONGEST_FACT))
+    )
     if not name or not fact:
         return None
-    kind = _text(item.get("entity_type"), _LONGEST_NAME) or "unknown"
+    kind = text_value(item.get("entity_type"), _LONGEST_NAME) or "unknown"
     return Extracted(name, kind, fact, _number(item.get("importance")))
 
 
-def _text(value: Any, most: int) -> str:
+def text_value(value: Any, most: int) -> str:
     """Return a value as a text that a record can have; "" if it is none."""
     if not isinstance(value, str):
         return ""
