@@ -8,6 +8,7 @@
     python -m bench sdr --records 100000 --json
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
+    python -m bench poisoning --policy off --json    what of 120 attacks reaches a prompt
     python -m bench repeats --bytes 65536 --json
     python -m bench mcp --json
     python -m bench serve --json        calls over a socket and HTTP, compared with this process; 1, 8, 64 clients
@@ -49,6 +50,7 @@ from typing import Any
 
 from bench.measuring import ROOT, THREAD_VARIABLES, milliseconds, one_core, shown, versions
 from bench.peers import PEERS, PeerMissingError
+from bench.poisoning import POLICIES
 
 #: The peers of `once`, and the parts of `cluster`.
 ONCE = ("qdrant", "chromadb", "lancedb", "langgraph", "mem0")
@@ -112,6 +114,7 @@ MEASURES = {
     "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
     "vectors": ("vectors.vectors", "records questions"),
     "poison": ("poison.poison", "bytes"),
+    "poisoning": ("poisoning.poisoning", "policy"),
     "repeats": ("repeats.repeats", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
     "inspector": ("inspector.inspector", "records questions"),
@@ -169,14 +172,14 @@ def _existing(text: str) -> Path:
     return path
 
 
-def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:
-    """What reads `--peers`: names of these, with commas between."""
+def _named(known: Iterable[str], what: str) -> Callable[[str], list[str]]:
+    """What reads names of these, with commas between."""
 
     def read(text: str) -> list[str]:
         names = [name.strip() for name in text.split(",") if name.strip()]
         unknown = sorted({*names} - {*known})
         if unknown:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: peers are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: {what} are {', '.join(known)}")
         return names
 
     return read
@@ -198,7 +201,7 @@ def _parser() -> argparse.ArgumentParser:
         return out
 
     recall = command("recall", "recall, compared with peers", 100_000, 200)
-    recall.add_argument("--peers", type=_peers(PEERS), default=list(PEERS), metavar="NAME,...")
+    recall.add_argument("--peers", type=_named(PEERS, "peers"), default=list(PEERS), metavar="NAME,...")
     recall.add_argument("--corpus", choices=("sentences", "conversations"), default="sentences", help="the records")
     recall.add_argument(
         "--namespaces", type=_positive, default=1, metavar="N", help="spread conversations over so many, without peers"
@@ -224,6 +227,8 @@ def _parser() -> argparse.ArgumentParser:
     command("vectors", "the exact scan of vectors, compared with reading them all", 100_000, 50)
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
     poison.add_argument("--bytes", type=_positive, default=2**20)
+    attacks = command("poisoning", "attacks by what is stored: what of them reaches a prompt, and as whose word", None)
+    attacks.add_argument("--policy", type=_named(POLICIES, "policies"), default=["off"], metavar="NAME,...")
     repeated = command("repeats", "inputs that repeat one kind of token: how their cost grows, at every call", None)
     repeated.add_argument("--bytes", type=_positive, default=2**16)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
@@ -251,7 +256,7 @@ def _parser() -> argparse.ArgumentParser:
     growing = command("growth", "what the file grows by with each write", 10_000)
     growing.add_argument("--writes", type=_positive, default=120_000)
     once = command("once", "peers in separate environments", 10_000)
-    once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
+    once.add_argument("--peers", type=_named(ONCE, "peers"), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)
     drawing.add_argument(
         "results", type=_existing, nargs="+", metavar="RESULTS", help="files of --json, or folders of them"
