@@ -149,9 +149,12 @@ class Contradictions(Calls):
                 raise InvalidArgumentError("record", record, "must be a record")
             found = self._contradicting(record, condition)
         else:
-            records = checked(self.find(f.kind(*KINDS) & condition, order="id"))
-            read = {turn for each in self.find(f.kind(LEARNING)) for turn in each.derived_from}
-            found = disagreeing(each for record in records if record.id not in read for each in statements(record))
+            # In one read with the facts, so that both are of one moment.
+            stating = f.any_of(f.kind(*KINDS) & condition, f.kind(LEARNING))
+            records = checked(self.find(stating, order="id"))
+            read = {turn for record in records if record.kind == LEARNING for turn in record.derived_from}
+            facts = (record for record in records if record.kind != LEARNING and record.id not in read)
+            found = disagreeing(each for record in facts for each in statements(record))
         apart = apart_in(self) if found else None
         return [each for each in found if not (apart and apart(each.older, each.newer))]
 
