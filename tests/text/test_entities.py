@@ -172,6 +172,6 @@ def test_german_nouns_do_not_flood_the_entities(name: str) -> None:
 
 
 def test_without_the_rules_of_german_the_measure_shows_the_flood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.text.entities.german.is_german", lambda text: False)
+    monkeypatch.setattr("recollect.text.entities.german.is_german", lambda text, words: False)
     found = entity_bench.names_in_german("held-out")
     assert found.overlapping < 0.5 * found.found

@@ -183,7 +183,7 @@ def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Itera
     """Yield the names among words."""
     at = 0
     previous: EntityMention | None = None
-    in_german = not german.WORDS.isdisjoint(word.lower for word in words) and german.is_german(text)
+    in_german = german.is_german(text, [word.lower for word in words])
     while at < len(words):
         if not words[at].capital:
             at += 1
@@ -192,6 +192,8 @@ def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Itera
         first, last = _trimmed(words, at, end, speakers)
         if in_german:
             first += german.without_words_of_the_sentence([word.text for word in words[first:last]])
+        roles = german.roles_before_a_name([word.text for word in words[first:last]]) if in_german else 0
+        first += roles
         if first < last and not (in_german and not _is_name_in_german(words, first, last, speakers)):
             before = words[first - 1].lower if first and not words[first].initial else ""
             if before in ("at", "for", "as") and first > 1 and words[first - 2].lower in WORK:
@@ -199,7 +201,9 @@ def _names(text: str, words: Sequence[_Word], speakers: frozenset[str]) -> Itera
             after = words[last].lower if last < len(words) and not words[last].initial else ""
             start, stop = words[first].start, words[last - 1].end
             name = _BLANKS.sub(" ", text[start:stop])
-            type_ = _type(text, words[first:last], before, after, speakers, previous, start, stop)
+            type_ = (
+                "person" if roles else _type(text, words[first:last], before, after, speakers, previous, start, stop)
+            )
             if type_:
                 previous = EntityMention(start, stop, text[start:stop], type_, name)
                 yield previous

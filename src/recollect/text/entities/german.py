@@ -34,20 +34,43 @@ _OTHERS = frozenset(
     "oida hallo hi danke bitte beide alle viele manche kann könnte hat habe hab ist sind war lies magst willst "
     "weißt gibt gab auf bei mit nach von vor für aus seit wegen trotz kannst schreib stell sag ".split()
 )
-#: A German text nearly always has one of these, and an English one has none.
-WORDS = frozenset(
-    "ich und der das ist nicht ein eine mit auf für den dem im zum beim von zu wir mein meine sie".split()
+#: Titles that are no part of a name of a person: "mein Chef Thomas".
+_ROLES = frozenset(
+    "herr herrn frau bruder schwester freund freundin kollege kollegin chef chefin cousin cousine sohn tochter nachbar "
+    "nachbarin mann mama papa".split()
 )
+#: Languages with stop words that look like German ones, beside English.
+_COMPARED = ("fr", "es", "it", "nl")
 _LEAST_TAIL = 5
 
 
-def is_german(text: str) -> bool:
-    """Return whether a text is in German.
+def is_german(text: str, words: Sequence[str]) -> bool:
+    """Return whether a text is in German: it is recognised, or has more German stop words than those of another one.
 
-    >>> is_german("Ich habe die Küche geputzt."), is_german("I cleaned the kitchen.")
-    (True, False)
+    >>> is_german("Ich habe die Küche geputzt.", "ich habe die küche geputzt".split())
+    True
+    >>> is_german("I cleaned the kitchen.", "i cleaned the kitchen".split())
+    False
+
+    Args:
+        words: Its words in lower case.
     """
+    distinct = frozenset(words)
+    own, english = (len(distinct & stop_words(each)) for each in ("de", "en"))
+    if own <= english // 2:
+        return False
+    if own > english and all(own > len(distinct & stop_words(each)) for each in _COMPARED):
+        return True
     return language_of(text) == "de"
+
+
+def roles_before_a_name(words: Sequence[str]) -> int:
+    """Return how many words before a name say who somebody is: "Chef Thomas".
+
+    >>> roles_before_a_name(["Chef", "Thomas"]), roles_before_a_name(["Chef"])
+    (1, 0)
+    """
+    return int(len(words) > 1 and words[0].lower() in _ROLES)
 
 
 def is_article(word: str) -> bool:
