@@ -151,9 +151,9 @@ class Contradictions(Calls):
         else:
             # In one read with the facts, so that both are of one moment.
             stating = f.any_of(f.kind(*KINDS) & condition, f.kind(LEARNING))
-            records = checked(self.find(stating, order="id"))
+            records = self.find(stating, order="id")
             read = {turn for record in records if record.kind == LEARNING for turn in record.derived_from}
-            facts = (record for record in records if record.kind != LEARNING and record.id not in read)
+            facts = (record for record in checked(records) if record.kind != LEARNING and record.id not in read)
             found = disagreeing(each for record in facts for each in statements(record))
         apart = apart_in(self) if found else None
         return [each for each in found if not (apart and apart(each.older, each.newer))]
