@@ -1,4 +1,4 @@
-"""What a model states, checked against its turns: what they do not say is refused, with the reason."""
+"""`FactCheck`: refuses, with the reason, each fact of a model that the turns which it names do not state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CheckedFact(NamedTuple):
         stated: What the model states.
         about_user: Whether it is about the user.
         attribute: What it is the value of, in one form; "" for none.
-        sources: The turns.
+        sources: The records of the turns that state it, in the order in which the model names them.
         known: The known fact that it repeats, changes or ends, as it was shown to the model.
         since: The first and last day of the time from which it is true, if they say so.
         until: The same of the time until which it is true.
@@ -74,13 +74,14 @@ class FactCheck:
     """Checks what a model states out of some turns.
 
     Args:
-        part: The turns.
-        known: The known facts that were shown with them.
+        part: The turns that the model was shown. A fact names them by their place, from 1.
+        known: The known facts that it was shown, which it names in the same way.
         zone: The time zone in which turns name days.
     """
 
     def __init__(self, part: TurnsToRead, known: Sequence[Record], zone: tzinfo) -> None:
         self._part, self._known, self._zone = part, known, zone
+        self._texts: dict[str, SaidText] = {}
 
     def __call__(self, stated: StatedFact) -> CheckedFact | LearnedFact:
         """Return a fact with its sources; or the refusal of what they do not state."""
@@ -112,7 +113,11 @@ class FactCheck:
         return CheckedFact(stated, about_user, attribute, sources, known, since, until, note)
 
     def _said(self, record: Record) -> SaidText:
-        return SaidText(str(record.content), None if record.time is None else record.time.astimezone(self._zone))
+        """Return the text of a record, which is read once for all facts."""
+        if record.id not in self._texts:
+            time = None if record.time is None else record.time.astimezone(self._zone)
+            self._texts[record.id] = SaidText(str(record.content), time)
+        return self._texts[record.id]
 
     def _sources(self, stated: StatedFact) -> list[Record] | str:
         turns = self._part.turns

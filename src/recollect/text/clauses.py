@@ -44,18 +44,12 @@ def sentences_in(text: str) -> Iterator[tuple[int, str]]:
             yield start, text[start : line.end()]
 
 
-def clauses(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the clauses of a text, each with its place.
-
-    >>> [clause for _, clause in clauses("I don't eat meat, I'm a vegetarian. It rains.")]
-    ["I don't eat meat", "I'm a vegetarian.", ' It rains.']
-    """
-    for start, sentence in sentences_in(text):
-        yield from clauses_in(start, sentence)
-
-
 def clauses_in(start: int, sentence: str) -> Iterator[tuple[int, str]]:
-    """Yield the clauses of a sentence that begins at a place, each with its place."""
+    """Yield the clauses of a sentence that begins at a place, each with its place.
+
+    >>> [clause for _, clause in clauses_in(0, "I don't eat meat, I'm a vegetarian.")]
+    ["I don't eat meat", "I'm a vegetarian."]
+    """
     at = 0
     for joint in _BEGIN.finditer(sentence):
         yield start + at, sentence[at : joint.start()]

@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -52,13 +53,6 @@ _NEAR = timedelta(days=14)
 _IN_A_YEAR = timedelta(days=366)
 #: The most days that a statement may write.
 _MOST_DAYS = 20
-
-
-class SaidText(NamedTuple):
-    """A text that a statement is compared with, and when it was said, in the time zone of who said it."""
-
-    text: str
-    time: datetime | None = None
 
 
 class _Words(NamedTuple):
@@ -154,7 +148,33 @@ class _Source(NamedTuple):
     numbers: frozenset[str]
 
 
-@lru_cache(maxsize=128)
+@dataclass(frozen=True, eq=False)
+class SaidText:
+    """A text that statements are compared with. What is read in it is kept with it, and goes with it.
+
+    Attributes:
+        text: The text.
+        time: When it was said, in the time zone of who said it; None: unknown.
+    """
+
+    text: str
+    time: datetime | None = None
+    _read: dict[str, _Source] = field(default_factory=dict, init=False, repr=False)
+    _named: dict[date, dates.NamedDates] = field(default_factory=dict, init=False, repr=False)
+
+    def read(self, language: str) -> _Source:
+        """Return its words, clauses and numbers, as they are in a language."""
+        if language not in self._read:
+            self._read[language] = _source(self.text, language)
+        return self._read[language]
+
+    def named(self, said: date) -> dates.NamedDates:
+        """Return the days that it names, if it is said on a day."""
+        if said not in self._named:
+            self._named[said] = dates.named(self.text, said)
+        return self._named[said]
+
+
 def _source(text: str, language: str) -> _Source:
     words = _plain(text)
     found = [clause for start, sentence in sentences_in(text) for _, clause in clauses_in(start, sentence)]
@@ -190,7 +210,7 @@ def unsupported(
         In proportion to the statement, once the sources have been read.
     """
     language = _language([*sources, SaidText(statement)])
-    read = [_source(each.text, language) for each in sources]
+    read = [each.read(language) for each in sources]
     own = _numbers_of_days(statement, sources)
     wrong = _numbers(statement).difference(own, *(each.numbers for each in read))
     if wrong:
@@ -249,7 +269,7 @@ def _about(statement: str, sources: Sequence[SaidText]) -> list[_Clause]:
     language = _language([*sources, SaidText(statement)])
     without = {*_words().glue["en"], *_words().glue.get(language, ()), *stop_words(language), *stop_words("en")}
     content = {word for word in _plain(statement) if word not in without}
-    clauses = [each for source in sources for each in _source(source.text, language).clauses]
+    clauses = [each for source in sources for each in source.read(language).clauses]
     return [each for each in clauses if any(each.words.has(word) for word in content)]
 
 
@@ -299,11 +319,6 @@ def days_in(written: str, sources: Sequence[SaidText]) -> tuple[date, date] | No
     return first, last
 
 
-@lru_cache(maxsize=512)
-def _named_days(text: str, said: date) -> dates.NamedDates:
-    return dates.named(text, said)
-
-
 def _names(source: SaidText, year: int | None, month: int | None, day: int | None, first: date) -> bool:
     """Return whether a source is of a day, month or year, or names it."""
     said = None if source.time is None else source.time.date()
@@ -317,7 +332,7 @@ def _names(source: SaidText, year: int | None, month: int | None, day: int | Non
         weekdays = {_words().weekdays[word] for word in _plain(source.text) if word in _words().weekdays}
         if first.weekday() in weekdays:
             return True
-    named = _named_days(source.text, said or first)
+    named = source.named(said or first)
     for begin, end in named.spans:
         if same(begin) or same(end) or begin <= first <= end:
             return True
@@ -333,7 +348,7 @@ def _numbers_of_days(statement: str, sources: Sequence[SaidText]) -> set[str]:
     """Return the numbers with which a statement writes days that its sources name."""
     times = [each.time for each in sources if each.time is not None]
     said = max(times).date() if times else date(2000, 1, 1)
-    named = _named_days(statement, said)
+    named = dates.named(statement, said)
     years = named.years or {said.year, said.year + 1, said.year - 1}
     written = []
     for year in sorted(years):
