@@ -1,4 +1,4 @@
-"""What a model states, compared with its turns and with what is known, and stored.
+"""`FactComparison`: adds, confirms, replaces or ends facts, by comparing what a model states with what is known.
 
 What was said later counts, in whichever order conversations are read: of an attribute that has one value at a time, a
 fact is true from when its turn says, or else from when that was said, up to the next one. What was before stays as
@@ -36,7 +36,7 @@ class FactComparison:
     """Stores checked facts in a batch, by comparing them with what is known.
 
     Args:
-        batch: The batch.
+        batch: The commit in which everything is stored.
         part: The turns that state them.
         name: The model and the version of the prompt.
         zone: The time zone in which days begin.
@@ -56,9 +56,12 @@ class FactComparison:
             current = self._batch.get(fact.known.id)
             if current is None or current.hash != fact.known.hash:
                 return refused(fact.stated, "the known fact that it names was changed meanwhile", fact.sources)
+        staged = len(self._stored), len(self._changed)
         try:
             found = self._compared(fact, self._fields(fact))
-        except (RejectedError, InvalidRecordError, InvalidArgumentError) as error:  # raised before anything is staged
+        except (RejectedError, InvalidRecordError, InvalidArgumentError) as error:
+            if (len(self._stored), len(self._changed)) != staged:
+                raise  # half of a change: the whole commit is given up
             return refused(fact.stated, str(error), fact.sources)
         return found if not fact.note or found.reason else noted(found, fact.note)
 

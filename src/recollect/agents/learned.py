@@ -1,4 +1,4 @@
-"""What was learned: the report of `Learner.learn`, with what became of each fact that a model stated."""
+"""The report of `Learner.learn`: what became of each fact that a model stated, what failed, and what it cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LearnedFact:
             stored beside one with which it disagrees; "refused": it was not stored.
         text: The fact, as the model states it.
         attribute: What it is the value of; "" if the model names none.
-        value: The value.
+        value: The value of the attribute, in the words of the turns; the whole fact if the model names none.
         sources: The ids of the turns that state it.
         record: The record of the fact; of one that was confirmed or ended, the known one; None if it was refused.
         other: The record that it replaced, or disagrees with.
@@ -62,7 +62,7 @@ class LearnedFact:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What models were asked.
+    """What asking models cost.
 
     Attributes:
         calls: The number of requests.

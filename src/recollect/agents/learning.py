@@ -24,7 +24,7 @@ from recollect.agents.learned import Cost, LearnedFact, LearnReport, Unlearned, 
 from recollect.arguments.checks import check_count
 from recollect.calls.calls import zone_of_store
 from recollect.calls.tokens import counter
-from recollect.errors import InvalidArgumentError, ModelError, RecollectError
+from recollect.errors import InvalidArgumentError, ModelError, RecollectError, RejectedError
 from recollect.memory import Memory
 from recollect.memory.batch import Batch
 from recollect.memory.manager.contradictions import ATTRIBUTE, LEARNING, VALUE
@@ -95,10 +95,12 @@ class Learner:
         Raises:
             InvalidArgumentError: An argument is invalid.
             ModelError: With `strict`: the model failed, or its reply cannot be read. Nothing of these turns is stored.
+            RejectedError: With `strict`: the policies of the memory refused a part of a change. The same.
             StoreError: The store failed.
 
         Cost:
-            One call of the model for about 40 turns, and one durable commit each.
+            One call of the model for about 40 turns, one durable commit each, and some milliseconds for each turn that
+            is new. Without a `conversation`, all turns are read to see which are new: some 40 microseconds each.
         """
         for name, text in (("conversation", conversation), ("user", user)):
             if text is not None and (not isinstance(text, str) or not text):
@@ -169,8 +171,8 @@ class Learner:
         zone = zone_of_store(self._memory)
         known = self._known(part, zone)
         began = time.monotonic()
-        lines = [_known_line(each, zone)._replace(number=at) for at, each in enumerate(known, 1)]
-        prompt = self._reader.filled(self._lines(part, zone), lines)
+        shown = [_known_line(each, zone)._replace(number=at) for at, each in enumerate(known, 1)]
+        prompt = self._reader.filled(self._lines(part, zone), shown)
         try:
             asked = self._reader(prompt)
         except ModelError as error:
@@ -194,6 +196,8 @@ class Learner:
                     raise _DryRun
         except _DryRun:
             seq = None
+        except RejectedError as error:  # in the middle of a change: nothing of these turns was stored
+            return LearnReport(failed=(Unlearned(part.conversation, error),), cost=cost)
         return LearnReport(tuple(facts), len(new), () if seq is None else (seq,), cost=cost)
 
     def _known(self, part: TurnsToRead, zone: tzinfo) -> list[Record]:
@@ -268,7 +272,8 @@ class _DryRun(Exception):
 
 def _read(calls: Memory | Batch, conversation: str) -> frozenset[str]:
     """Return the ids of the turns of a conversation that were read."""
-    found = calls.find(f.kind(LEARNING) & f.conversation(conversation))
+    # By position: of a conversation, that is an index, and by id it is a scan.
+    found = calls.find(f.kind(LEARNING) & f.conversation(conversation), order="position")
     return frozenset(turn for each in found for turn in each.derived_from)
 
 
@@ -293,11 +298,11 @@ def _learning(
 
 
 def _line(turn: Record, zone: tzinfo, room: int) -> PromptLine:
-    """Return the line of a turn, of at most so many bytes: the end of a longer text is left out."""
+    """Return the line of a turn, of at most `room` bytes: the end of a longer text is left out."""
     said = {} if turn.time is None else {"time": turn.time.astimezone(zone).isoformat(timespec="minutes")}
     speaker = {} if not turn.speaker else {"name": turn.speaker}
-    text = str(turn.content)
-    line = PromptLine(0, {"role": turn.role or _USER, **speaker, **said, "text": text}, "turn")
+    line = PromptLine.of("turn", {"role": turn.role or _USER, **speaker, **said, "text": str(turn.content)})
+    text = line.fields["text"]
     while line.size > room and text:
         text = text[: len(text) * room // (line.size + 1)]
         line = line._replace(fields={**line.fields, "text": f"{text} ..."})
@@ -310,4 +315,4 @@ def _known_line(record: Record, zone: tzinfo) -> PromptLine:
     for name in (ATTRIBUTE, VALUE):
         if isinstance(value := record.metadata.get(name), str):
             fields[name] = value
-    return PromptLine(0, fields | {"since": since_of(record).astimezone(zone).date().isoformat()}, "known")
+    return PromptLine.of("known", fields | {"since": since_of(record).astimezone(zone).date().isoformat()})

@@ -33,7 +33,7 @@ class PromptLine(NamedTuple):
     """What is sent of a turn or a known fact, under its number.
 
     Attributes:
-        fields: Its fields, in the order in which they are shown.
+        fields: Its fields, in the order in which they are shown, without what redaction finds.
         what: "turn" or "known".
     """
 
@@ -41,11 +41,14 @@ class PromptLine(NamedTuple):
     fields: Mapping[str, str]
     what: str
 
+    @classmethod
+    def of(cls, what: str, fields: Mapping[str, str]) -> PromptLine:
+        """Return a line without a number. It is redacted here, once, and before anything is cut off."""
+        return cls(0, {name: redact(value).text for name, value in fields.items()}, what)
+
     def shown(self) -> str:
-        """Return it as one line of JSON without what redaction finds."""
-        values = {name: redact(value).text for name, value in self.fields.items()}
-        line = json.dumps({self.what: self.number, **values}, ensure_ascii=False)
-        return line.translate(_LINE_ENDS)
+        """Return it as one line of JSON."""
+        return json.dumps({self.what: self.number, **self.fields}, ensure_ascii=False).translate(_LINE_ENDS)
 
     @property
     def size(self) -> int:
