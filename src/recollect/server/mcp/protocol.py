@@ -111,7 +111,7 @@ class Protocol:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._tools.get(params.name) or self._former.get(params.name)
         if tool is None:
-            # Not one that removes something: a model does what it is told.
+            # Not one that removes something: a model may follow the hint.
             safe = [name for name, each in self._tools.items() if not each.destructive]
             similar = difflib.get_close_matches(params.name.lower(), safe, 1)
             elsewhere = sets_with(params.name, read_only=self.access.read_only, scoped=self.access.user is not None)
