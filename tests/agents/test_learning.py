@@ -402,6 +402,7 @@ def test_a_protected_fact_is_neither_ended_nor_dated_back(memory: Memory, protec
         {**HOME, "fact": "The user lives in Graz since 2011.", "turns": [2], "since": "2011"},
     )
     assert [each.status for each in report.facts] == ["refused", "confirmed"]
+    assert (report.facts[0].record, report.facts[0].other) == (None, stored)
     assert memory.get(stored.id) == stored
 
 

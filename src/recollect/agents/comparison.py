@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -113,7 +114,7 @@ class FactComparison:
             ended = _ended(each, until, _said(probe))
             if ended is not None:
                 if reason := _why_protected(each, probe):
-                    return self._result("refused", fact, fields, each, each, reason)
+                    return replace(refused(fact.stated, reason, fact.sources), other=each)
                 return self._result("ended", fact, fields, self._update(each, **ended))
         fields = _without(fields, "valid_from") if until <= since_of(probe) else fields
         return self._result("added", fact, fields, self._put({**fields, "valid_to": until}))

@@ -30,7 +30,7 @@ class LearnedFact:
         value: The value of the attribute, in the words of the turns; the whole fact if the model names none.
         sources: The ids of the turns that state it.
         record: The record of the fact; of one that was confirmed or ended, the known one; None if it was refused.
-        other: The record that it replaced, or disagrees with.
+        other: The record that it replaced, disagrees with, or was not allowed to end.
         reason: Why it was refused, or what of it was left out.
     """
 

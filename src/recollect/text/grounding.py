@@ -281,7 +281,8 @@ def _nearest(content: Collection[str], sources: Iterable[_Source]) -> list[_Clau
     """Return the clauses that have most of some words: "I live in Graz and eat no pork" negates nothing of Graz."""
     clauses = [each for source in sources for each in source.clauses]
     shared = [sum(each.words.has(word) for word in content) for each in clauses]
-    return [each for each, count in zip(clauses, shared, strict=True) if count == max(shared)]
+    most = max(shared, default=0)
+    return [each for each, count in zip(clauses, shared, strict=True) if count == most]
 
 
 def affirms(text: str) -> bool:
