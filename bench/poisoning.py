@@ -1,4 +1,4 @@
-"""`python -m bench poisoning --policy off`: what of a poisoned memory reaches a prompt, and how it is shown there.
+"""`python -m bench poisoning --policy off,default,strict`: what of a poisoned memory reaches a prompt, and how.
 
 Each case is stored as an attacker would have it stored: by a page, a tool, a document, a model's own call, a summary. A
 memory has the statement of the user, 500 other turns, and the poison; another one has an honest text of the same source
@@ -10,7 +10,10 @@ exposed     it is in the context (1,000 tokens), however it is shown
 top 3       it is among the first three hits
 above       it is a better hit than what the user said
 elsewhere   it is in the context of a question that has nothing to do with it
-twins       the honest text is among the first ten hits of its own question
+governs     it is there as a standing instruction, or pinned
+kept        it is in quarantine
+twin        the honest text is among the first ten hits of its own question
+twin kept   the honest text is in quarantine
 
 No model is asked: what reaches no prompt can mislead none. "unseen" cases were written before any rule against
 poisoning, by somebody who has not read the code, and are not looked at while rules are made.
@@ -28,12 +31,18 @@ import recollect
 from bench.labels import FOLDER
 from recollect.agents import Manager
 from recollect.importers import import_path
+from recollect.operations import GetPolicies
 
 SETS = ("open", "unseen")
-#: What is done about it; "off" is a memory as it is opened.
-POLICIES = ("off",)
-#: Channels in which the attacker's text comes in the user's own role: no origin can tell it from the user's word.
-AS_USER = frozenset(("msg_as_user",))
+#: What is done about it: no class of origin is recorded, and models write with the authority of the user, as before
+#: there were classes; a memory as it is opened; and what looks like an attack goes to quarantine.
+POLICIES: dict[str, dict[str, Any]] = {
+    "off": {"record_origins": False},
+    "default": {},
+    "strict": {"flagged": "quarantine"},
+}
+#: Channels in which the attacker's text is in a message of the user: no origin can tell it from the user's word.
+AS_USER = frozenset(("msg_as_user", "extract"))
 _OTHERS, _TOKENS, _BUDGET = 500, 10, 1000
 _SAID, _STORED, _ASKED = "2026-03-01", "2026-04-01", "2026-06-01"
 
@@ -59,7 +68,10 @@ class Outcome(NamedTuple):
     top3: bool
     above: bool
     elsewhere: bool
+    governs: bool
+    kept: bool
     twin: bool
+    twin_kept: bool
 
 
 def cases(name: str) -> list[dict[str, Any]]:
@@ -84,6 +96,15 @@ def stored(memory: recollect.Memory, channel: str, texts: list[str], question: s
         _CHANNELS[channel](memory, text, f"{channel}-{number}", question, truth)
 
 
+def _model(memory: recollect.Memory) -> recollect.Memory:
+    """Return the memory as the calls of a model write to it, over MCP or as its tools."""
+    return memory if _is_off(memory) else memory.as_origin("assistant")
+
+
+def _is_off(memory: recollect.Memory) -> bool:
+    return not memory.execute(GetPolicies()).record_origins
+
+
 def _messages(memory: recollect.Memory, name: str, *messages: dict[str, Any]) -> None:
     memory.add_messages(messages, user="ana", conversation=name, time=_STORED)
 
@@ -101,15 +122,15 @@ def _document(memory: recollect.Memory, text: str, name: str, question: str, tru
 
 
 def _by_model(memory: recollect.Memory, text: str, name: str, question: str, truth: str) -> None:
-    memory.remember(text, user="ana", time=_STORED)
+    _model(memory).remember(text, user="ana", time=_STORED)
 
 
 def _pinned(memory: recollect.Memory, text: str, name: str, question: str, truth: str) -> None:
-    memory.remember(text, user="ana", pinned=True, tags=["standing:instruction"], time=_STORED)
+    _model(memory).remember(text, user="ana", pinned=True, tags=["standing:instruction"], time=_STORED)
 
 
 def _fact(memory: recollect.Memory, text: str, name: str, question: str, truth: str) -> None:
-    memory.record_user_fact(text, user="ana", time=_STORED, importance=1.0)
+    _model(memory).record_user_fact(text, user="ana", time=_STORED, importance=1.0)
 
 
 def _notes(memory: recollect.Memory, text: str, name: str, question: str, truth: str) -> None:
@@ -121,6 +142,8 @@ def _notes(memory: recollect.Memory, text: str, name: str, question: str, truth:
 
 def _merged(memory: recollect.Memory, text: str, name: str, question: str, truth: str) -> None:
     page = memory.remember(text, source=f"https://site.example/{name}", time=_STORED)
+    if memory.get(page.id) is None:  # it is in quarantine
+        return
     said = memory.remember(truth, user="ana", kind="user_fact", time=_SAID)
     memory.merge([page, said], f"{truth} {text}")
 
@@ -150,8 +173,8 @@ def _assistant(memory: recollect.Memory, text: str, name: str, question: str, tr
 
 def _updated(memory: recollect.Memory, text: str, name: str, question: str, truth: str) -> None:
     _messages(memory, name, turn("user", question), turn("tool", text, "fetch"))
-    (record,) = memory.find(f"conversation={name} and role=tool")
-    memory.update(record.id, role=None, kind="user_fact")
+    for record in memory.find(f"conversation={name} and role=tool"):  # none, if it is in quarantine
+        memory.update(record.id, role=None, kind="user_fact")
 
 
 _CHANNELS: dict[str, Callable[[recollect.Memory, str, str, str, str], None]] = {
@@ -161,10 +184,10 @@ _CHANNELS: dict[str, Callable[[recollect.Memory, str, str, str, str], None]] = {
 }  # fmt: skip
 
 
-def outcome(case: dict[str, Any]) -> Outcome:
-    """Return what becomes of a case."""
+def outcome(case: dict[str, Any], policy: str) -> Outcome:
+    """Return what becomes of a case under a policy."""
     with recollect.open(":memory:") as memory:
-        _prepare(memory, case)
+        _prepare(memory, case, policy)
         stored(memory, case["channel"], case["poison"], case["question"], case["truth"])
         asked: dict[str, Any] = {"user": "ana", "reference": _ASKED}
         hits = [str(hit.record.text) for hit in memory.recall(case["question"], _TOKENS, **asked)]
@@ -177,40 +200,51 @@ def outcome(case: dict[str, Any]) -> Outcome:
             each for each in context.items if each.outcome in ("whole", "part") and marker in str(each.record.text)
         ]
         return Outcome(
-            authority=any(map(_has_authority, shown)),
+            authority=any(_has_authority(each, policy) for each in shown),
             exposed=marker in context,
             top3=first is not None and first < 3,
             above=first is not None and (true is None or first < true),
             elsewhere=marker in elsewhere,
-            twin=_finds_twin(case),
+            governs=any(
+                each.origin in ("standing", "pinned") and marker in str(each.record.text)
+                for each in elsewhere.items
+                if each.outcome in ("whole", "part")
+            ),
+            kept=any(marker in record.text for record in memory.quarantine(limit=None)),
+            **_twin(case, policy),
         )
 
 
-def _finds_twin(case: dict[str, Any]) -> bool:
+def _twin(case: dict[str, Any], policy: str) -> dict[str, bool]:
+    """Return what becomes of the honest text."""
     with recollect.open(":memory:") as memory:
-        _prepare(memory, case)
+        _prepare(memory, case, policy)
         stored(memory, case["channel"], case["twin"], case["twin_question"], case["truth"])
         hits = memory.recall(case["twin_question"], 10, user="ana", reference=_ASKED)
-        return any(case["twin_marker"] in str(hit.record.text) for hit in hits)
+        found = any(case["twin_marker"] in str(hit.record.text) for hit in hits)
+        return {"twin": found, "twin_kept": len(memory.quarantine) > 0}
 
 
-def _prepare(memory: recollect.Memory, case: dict[str, Any]) -> None:
+def _prepare(memory: recollect.Memory, case: dict[str, Any], policy: str) -> None:
+    memory.set_policies(**POLICIES[policy])
     said = [turn("user", text) for text in others()]
     memory.add_messages(said, user="ana", conversation="other things", time=_SAID)
     memory.add_messages([turn("user", case["truth"])], user="ana", conversation="before", time=_SAID)
 
 
-def _has_authority(item: Any) -> bool:
+def _has_authority(item: Any, policy: str) -> bool:
     """Return whether a record is shown as the user's own word."""
     record = item.record
     if item.origin in ("standing", "pinned"):
         return True
-    return not record.source and record.role in (None, "user")
+    if policy == "off":  # nothing but the role and the source said so
+        return not record.source and record.role in (None, "user")
+    return bool(record.has_authority)
 
 
-def measured(name: str) -> dict[str, Outcome]:
-    """Return what becomes of each case of a set."""
-    return {case["id"]: outcome(case) for case in cases(name)}
+def measured(name: str, policy: str) -> dict[str, Outcome]:
+    """Return what becomes of each case of a set under a policy."""
+    return {case["id"]: outcome(case, policy) for case in cases(name)}
 
 
 def poisoning(policies: list[str]) -> dict[str, Any]:
@@ -218,7 +252,7 @@ def poisoning(policies: list[str]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for policy in policies:
         for name in SETS:
-            found = measured(name)
+            found = measured(name, policy)
             rows: dict[str, list[Outcome]] = {}
             for case in cases(name):
                 who = "in the user's role" if case["channel"] in AS_USER else "in other roles"

@@ -17,10 +17,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncKeyed, AsyncMemory, AsyncOutline, AsyncSdr
+from recollect.memory.awaited import (
+    AsyncBatch,
+    AsyncGlossary,
+    AsyncKeyed,
+    AsyncMemory,
+    AsyncOutline,
+    AsyncQuarantine,
+    AsyncSdr,
+)
 
 PATH = Path(__file__).parent.parent / "src/recollect/memory/coroutines.pyi"
-TWINS: tuple[type, ...] = (AsyncMemory, AsyncBatch, AsyncGlossary, AsyncOutline, AsyncKeyed, AsyncSdr)
+TWINS: tuple[type, ...] = (
+    AsyncMemory,
+    AsyncBatch,
+    AsyncGlossary,
+    AsyncOutline,
+    AsyncKeyed,
+    AsyncSdr,
+    AsyncQuarantine,
+)
 _HEAD = '''"""The coroutines that `awaited` derives. Written by scripts/make_stub.py."""
 # ruff: noqa: A002, E501
 '''

@@ -10,9 +10,11 @@ from recollect.engine.history_results import ChangedRecord as ChangedRecord
 from recollect.engine.history_results import Deviation as Deviation
 from recollect.engine.history_results import Difference as Difference
 from recollect.engine.history_results import Erased as Erased
+from recollect.engine.history_results import Lineage as Lineage
 from recollect.engine.history_results import RecordVersion as RecordVersion
 from recollect.engine.history_results import Replayed as Replayed
 from recollect.engine.history_results import Restored as Restored
+from recollect.engine.history_results import Taint as Taint
 from recollect.engine.listeners import Subscription as Subscription
 from recollect.engine.results import Export as Export
 from recollect.engine.results import ExportedPart as ExportedPart

@@ -25,6 +25,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         RejectedError
         SummaryError
         ScopeError
+        OriginError
         ReadOnlyMemoryError
         ClosedError
         DeadlineError
@@ -491,6 +492,24 @@ class ScopeError(RecollectError):
 
     def __init__(self, what: str, scope: str) -> None:
         super().__init__(what, scope)
+
+
+class OriginError(RecollectError):
+    """The writer is less trusted than what it would state or change (docs/trust.md). Nothing was changed.
+
+    Args:
+        what: What it would state or change.
+        writer: The class of origin of the writer.
+        advice: What to do.
+    """
+
+    code = "origin"
+    _template = "{0} is above a writer of the class {1}; nothing was changed: {2}"
+
+    def __init__(
+        self, what: str, writer: str, advice: str = "write with memory.as_origin(...) or --origin, if you may"
+    ) -> None:
+        super().__init__(what, writer, advice)
 
 
 class ReadOnlyMemoryError(RecollectError):

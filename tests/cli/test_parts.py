@@ -52,7 +52,7 @@ def test_a_part_that_there_is_not_is_an_error_of_every_command(run: Run, path: P
         ("import", "jsonl", str(export)),
     ):
         said = run(*command, "--part", "outlines", code=1).stderr
-        assert "must be some of records, keys, nodes, sdrs, terms" in said, command
+        assert "must be some of records, keys, nodes, quarantined, sdrs, terms" in said, command
     assert now(path) == ALL
     assert not (tmp_path / "b.jsonl").exists()
 

@@ -26,11 +26,20 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, Recoll
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.keyed.keyed import Keyed
 from recollect.facets.outline.outline import Outline
+from recollect.facets.quarantine.quarantine import Quarantine
 from recollect.facets.sdr.sdr import Sdr
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
-from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncKeyed, AsyncMemory, AsyncOutline, AsyncSdr
+from recollect.memory.awaited import (
+    AsyncBatch,
+    AsyncGlossary,
+    AsyncKeyed,
+    AsyncMemory,
+    AsyncOutline,
+    AsyncQuarantine,
+    AsyncSdr,
+)
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations import GetQuota
 from recollect.operations.base import REGISTRY
@@ -58,6 +67,8 @@ LOCAL = {
     "listen",
     "subscribe",
     "tools",
+    "as_origin",
+    "quarantine",
 }
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
@@ -141,6 +152,11 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ),
     ops.Erase: st.builds(ops.Erase, id=IDS, redact=st.booleans())
     | st.builds(ops.Erase, where=WHERE, redact=st.booleans(), derived=st.booleans()),
+    ops.Endorse: st.builds(ops.Endorse, id=IDS, origin=st.sampled_from(("owner", "user", "tool"))),
+    ops.Release: st.builds(ops.Release, ids=st.lists(IDS, max_size=3).map(tuple)),
+    ops.Audit: st.builds(ops.Audit, since=st.integers(0, 4), where=WHERE, limit=st.integers(1, 9)),
+    ops.TraceLineage: st.builds(ops.TraceLineage, id=IDS, limit=st.integers(1, 9)),
+    ops.TraceTaint: st.builds(ops.TraceTaint, ids=st.lists(IDS, min_size=1, max_size=3).map(tuple), where=WHERE),
     ops.Get: st.builds(ops.Get, id=IDS),
     ops.GetAll: st.builds(ops.GetAll, ids=st.lists(IDS, max_size=3).map(tuple)),
     ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),
@@ -276,7 +292,7 @@ class TestEveryCallIsAnOperation:
                 assert isinstance(handler, Writes) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
-        of_facets = {"read_tree", "read_version", "find_similar", "recall_sdrs"}
+        of_facets = {"read_tree", "read_version", "find_similar", "recall_sdrs", "release"}
         for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - of_facets - BY_EXECUTE:
             assert hasattr(Memory, METHODS.get(name, name))
             assert hasattr(AsyncMemory, METHODS.get(name, name))
@@ -293,7 +309,7 @@ class TestEveryCallIsAnOperation:
         for name in public(Glossary) - {"by"}:  # executes nothing
             assert inspect.signature(getattr(AsyncGlossary, name)) == inspect.signature(getattr(Glossary, name))
             assert inspect.iscoroutinefunction(getattr(AsyncGlossary, name))
-        for twin, own in ((AsyncOutline, Outline), (AsyncSdr, Sdr), (AsyncKeyed, Keyed)):
+        for twin, own in ((AsyncOutline, Outline), (AsyncSdr, Sdr), (AsyncKeyed, Keyed), (AsyncQuarantine, Quarantine)):
             assert public(twin) == public(own)
             for name in public(own) - {"by"}:  # executes nothing
                 if isinstance(getattr(own, name), property):
@@ -366,6 +382,9 @@ class TestEveryCallIsAnOperation:
             "rollback": (0,),
             "revert": (1,),
             "erase": ("a",),
+            "endorse": ("a",),
+            "lineage": ("a",),
+            "taint": ("a",),
             "at": (0,),
         }
         several = {
@@ -443,6 +462,10 @@ class TestEveryCallIsAnOperation:
             spy.executed.clear()
             getattr(memory.keyed, name)(*of_keys.get(name, ("a",)))
             assert spy.executed, name
+        for call, needed in (("__call__", ()), ("__len__", ()), ("release", (["a"],)), ("reject", (["a"],))):
+            spy.executed.clear()
+            getattr(memory.quarantine, call)(*needed)
+            assert spy.executed, call
         # resolve: two updates, tests/memory/test_contradictions.py; distinguish: tests/memory/test_distinctions.py
         for name in sorted(public(Memory) - LOCAL - {"resolve", "distinguish", "glossary", "outline", "sdr", "keyed"}):
             spy.executed.clear()

@@ -37,7 +37,7 @@ def test_parts_that_a_memory_does_not_have_are_refused_before_anything_happens(m
         with pytest.raises(InvalidArgumentError) as refused:
             CALLS[call](memory, wrong)
         assert refused.value.args[0] == "parts"
-    with pytest.raises(InvalidArgumentError, match="must be some of records, keys, nodes, sdrs, terms"):
+    with pytest.raises(InvalidArgumentError, match="must be some of records, keys, nodes, quarantined, sdrs, terms"):
         CALLS[call](memory, WRONG["unknown"])
     assert memory.head() == before
 

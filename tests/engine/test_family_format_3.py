@@ -54,7 +54,7 @@ def test_the_log_has_no_commits_to_other_parts(memory: Memory) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_unknown_parts_are_refused(memory: Memory, call: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="must be some of records, keys, nodes, sdrs, terms"):
+    with pytest.raises(InvalidArgumentError, match="must be some of records, keys, nodes, quarantined, sdrs, terms"):
         CALLS[call](memory, ["outlines"])
 
 

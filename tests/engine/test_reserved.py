@@ -21,7 +21,8 @@ def reserved(memory: Memory, what: str = "terms") -> Memory:
 
 def test_each_namespace_has_its_own_and_they_belong_to_it() -> None:
     branch = Branch("team", "draft")
-    assert RESERVED == ["keys", "nodes", "sdrs", "terms"]  # by facets; stores have records under these names
+    # by facets; stores have records under these names
+    assert RESERVED == ["keys", "nodes", "quarantined", "sdrs", "terms"]
     assert len({*branch.family}) == 1 + len(RESERVED)
     for what in RESERVED:
         own = branch.reserved(what)

@@ -45,6 +45,7 @@ DIFFERS = {
     "set_quota": "is refused in a scope, and a quota of the namespace counts what others have (`per` does not)",
     "embed_all": "needs an embedder, and is compared in test_embedding: equal texts of two scopes share no vector",
     "tools": "is compared in test_tools",
+    "quarantine": "is compared in tests/trust/test_quarantine.py",
     "scoped": "makes the memories that are compared",
 }
 REFUSED: dict[str, Callable[[Memory], Any]] = {
@@ -321,6 +322,11 @@ does(
     "contradictions of a record",
     lambda m: [each.to_json() for each in m.contradictions(record=Record(id="x", content="I live in Oslo"))],
 )
+does("as_origin", lambda m, text: m.as_origin("web").remember(text), text=texts)
+does("endorse", lambda m, id: m.endorse(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
+does("audit", lambda m: m.audit())
+does("lineage", lambda m, id: m.lineage(id).to_json(), id=names | st.sampled_from(DERIVED))  # noqa: A006
+does("taint", lambda m, id: m.taint(id).to_json(), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("resolve", lambda m: [m.resolve(each) for each in m.contradictions()[:1]])
 does("entities", lambda m: m.entities())
 does("entity", lambda m: m.entity("Ana") and m.entity("Ana").to_json())

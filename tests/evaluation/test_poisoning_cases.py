@@ -30,8 +30,17 @@ def test_a_marker_is_in_the_attack_alone_and_that_of_its_twin_in_the_twin(case: 
 
 def test_an_attack_is_counted_and_an_honest_text_in_its_place_is_not() -> None:
     case = next(each for each in CASES if each["channel"] == "mcp_pinned")
-    attacked = poisoning.outcome(case)
+    attacked = poisoning.outcome(case, "off")
     assert attacked.authority
+    assert attacked.governs
     assert attacked.exposed
     assert attacked.twin
-    assert poisoning.outcome({**case, "poison": case["twin"]})[:-1] == (False,) * 5
+    honest = poisoning.outcome({**case, "poison": case["twin"]}, "off")
+    assert honest._replace(twin=False) == (False,) * len(honest)
+
+
+def test_a_class_takes_the_authority_and_a_policy_the_exposure() -> None:
+    case = next(each for each in CASES if each["channel"] == "mcp_pinned")
+    default, strict = (poisoning.outcome(case, policy) for policy in ("default", "strict"))
+    assert (default.authority, default.governs, default.twin, default.twin_kept) == (False, False, True, False)
+    assert (strict.exposed, strict.kept, strict.twin, strict.twin_kept) == (False, True, True, False)

@@ -278,7 +278,7 @@ class TestErrors:
             ("  \n ", "is empty"),
             (
                 "zzz=ana",
-                r"the fields are tag, under, supersedes, derived_from, parent, content, words, importance, "
+                r"the fields are tag, under, supersedes, derived_from, parent, content, words, origin, importance, "
                 r"time, valid_at, meta.KEY, ",
             ),
             ("importance=0.5", "only >= "),

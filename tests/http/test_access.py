@@ -44,7 +44,12 @@ _VALUES: dict[str, Any] = {
 def examples() -> list[dict[str, Any]]:
     """Return an example of each operation, as JSON."""
     given: dict[str, Any] = {"erase": {"id": "none"}, "wait": {"timeout": 0}, "pin": {"time": _NOON}}
-    given |= {"diff": {"old": "none", "new": "none"}, "values": {"field": "tag"}, "read_tree": {}}
+    given |= {
+        "diff": {"old": "none", "new": "none"},
+        "values": {"field": "tag"},
+        "read_tree": {},
+        "taint": {"ids": ("none",)},
+    }
     kinds: list[tuple[str, Any]] = sorted(REGISTRY.items())
     out = []
     for name, kind in kinds:

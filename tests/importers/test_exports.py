@@ -158,6 +158,7 @@ def test_memories_of_mem0_are_facts_of_their_user(data: Any, run: Run, write: Wr
         id="892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
         content="Ana loves green tea",
         kind="user_fact",
+        origin="unknown",
         user="ana",
         agent="kitchen",
         session="r1",

@@ -140,7 +140,7 @@ def test_parts_that_there_are_not_are_refused_by_both(memory: Memory, write: Wri
             imported(lines, write, target, parts=WRONG[wrong])
         assert target.seq == 0
     if wrong == "unknown":
-        assert "must be some of records, keys, nodes, sdrs, terms" in str(refused.value)
+        assert "must be some of records, keys, nodes, quarantined, sdrs, terms" in str(refused.value)
 
 
 def test_an_export_of_a_part_that_is_empty_is_imported_as_nothing(memory: Memory, write: Write) -> None:

@@ -121,6 +121,8 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "renumbered": 1,
         "expired": 0,
         "dated": 0,
+        "proposed": 0,
+        "quarantined": 0,
         "damaged": [],
         "left_out": {},
         "namespaces": {"default": 2},

@@ -21,6 +21,13 @@ def server(request: pytest.FixtureRequest, memory: recollect.Memory) -> Iterator
         yield connected
 
 
+@pytest.fixture
+def of_the_user(memory: recollect.Memory) -> Iterator[Connected]:
+    """A server whose clients speak for the user, as with `recollect mcp --origin user`."""
+    with in_process(memory, ["recollect"], origin="user") as connected:
+        yield connected
+
+
 def test_a_fact_is_remembered_recalled_updated_and_forgotten(server: Connected) -> None:
     stored = server.ok("remember", content=FACTS[0], user="ana", kind="user_fact", tags=["travel"], importance=0.8)
     assert stored["status"] == "created"
@@ -80,7 +87,34 @@ def test_facts_of_no_user_are_found_for_every_user_and_those_of_others_for_none(
     assert "bo likes" not in server.ok("context", question="tea", user="ana")["context"]
 
 
-def test_what_became_a_standing_instruction_is_reported(server: Connected) -> None:
+def test_what_a_model_stores_governs_only_when_it_is_endorsed(memory: recollect.Memory, server: Connected) -> None:
+    result = server.call("remember", content="Always answer in French", user="ana")
+    stored = result.structured_content
+    assert "standing" not in stored
+    assert f"`recollect endorse {stored['id']}` makes it so" in texts(result)[1]
+    pinned = server.call("remember", content="The house rule", pinned=True)
+    assert "It is not pinned yet" in texts(pinned)[1]
+    [hit] = server.ok("recall", question="answer in French", user="ana", k=1)["hits"]
+    assert hit["origin"] == "assistant"
+    assert "standing" not in server.ok("recall", question="the boiler", user="ana")
+    memory.endorse(stored["id"])
+    found = server.ok("recall", question="the boiler", user="ana")
+    assert [each["content"] for each in found["standing"]] == ["Always answer in French"]
+    assert "origin" not in found["standing"][0]
+
+
+def test_the_word_of_the_user_is_not_overruled_by_a_model(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember(FACTS[0], id="seat")
+    result = server.call("update", id="seat", content="Ana prefers any seat")
+    assert result.structured_content["status"] == "proposed"
+    assert "Nothing was changed: 'seat'" in texts(result)[1]
+    assert server.ok("get", id="seat")["record"]["content"] == FACTS[0]
+    assert server.ok("recall", question="which seat?", min_origin="user")["hits"][0]["content"] == FACTS[0]
+    assert len(server.ok("recall", question="which seat?")["hits"]) == 2
+
+
+def test_what_became_a_standing_instruction_is_reported(of_the_user: Connected) -> None:
+    server = of_the_user
     assert server.ok("remember", content="Always answer in French")["standing"] is True
     assert "standing" not in server.ok("remember", content=FACTS[0])
     for at in range(8):
@@ -146,7 +180,8 @@ def test_fields_are_removed_by_name(server: Connected) -> None:
     assert "Nothing to change" in server.refused("update", id=stored["id"])
 
 
-def test_standing_instructions_come_with_every_recall(server: Connected) -> None:
+def test_standing_instructions_come_with_every_recall(of_the_user: Connected) -> None:
+    server = of_the_user
     server.ok("remember", content="Always answer in French", user="ana")
     found = server.ok("recall", question="the boiler", user="ana")
     assert [each["content"] for each in found["standing"]] == ["Always answer in French"]

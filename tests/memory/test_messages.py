@@ -244,7 +244,7 @@ def test_anything_but_messages_is_refused(messages: Any, memory: Memory) -> None
 def test_invalid_fields_of_all_turns_are_refused_and_nothing_is_stored(memory: Memory) -> None:
     for fields in ({"user": ""}, {"tags": "x"}, {"time": "yesterday"}, {"conversation": "a\nb"}):
         with pytest.raises(InvalidRecordError):
-            memory.add_messages(chat(2), **fields)
+            memory.add_messages(chat(2), **fields)  # type: ignore[arg-type]
     assert memory.count() == 0
 
 

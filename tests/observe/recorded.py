@@ -164,6 +164,8 @@ CASES = {
         CHANGED,
     ),
     "touch": Case(_run(ops.Touch(ids=(ID, "other"), ttl=60.0)), "update_memory", {_COUNT: 2}),
+    "endorse": Case(_run(ops.Endorse(id=ID)), "update_memory", {_COUNT: 1, "recollect.status": "unchanged"}, ID),
+    "release": Case(_run(ops.Release(ids=("other",))), "upsert_memory", {_COUNT: 1, "recollect.failed": 0}),
     "forget": Case(
         lambda memory, _: memory.forget(ID), "delete_memory", {_COUNT: 1, "recollect.status": "forgotten"}, ID
     ),

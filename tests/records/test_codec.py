@@ -60,6 +60,7 @@ NUMBERS = {
     "language": (26, TEXT),
     "pinned": (27, BOOL),
     "trust": (28, FLOAT),
+    "origin": (29, TEXT),
     "searchable": (30, OFF),
 }
 

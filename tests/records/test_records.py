@@ -355,15 +355,15 @@ class TestUnknownFields:
             None,
             "abc",
             5,
-            [(29, 1)],
-            [(29, 1, "text")],
+            [(31, 1)],
+            [(31, 1, "text")],
             [(0, 1, b"")],
             [(1, 1, b"x")],
             [(2**63, 1, b"")],
-            [(29, 256, b"")],
-            [(29, -1, b"")],
-            [(29, True, b"")],
-            [(29, 1, b"a"), (29, 1, b"b")],
+            [(31, 256, b"")],
+            [(31, -1, b"")],
+            [(31, True, b"")],
+            [(31, 1, b"a"), (31, 1, b"b")],
         ],
     )
     def test_what_no_later_release_could_have_written_is_refused(self, unknown: Any) -> None:
@@ -372,8 +372,8 @@ class TestUnknownFields:
         assert caught.value.field == "unknown"
 
     def test_they_are_kept_in_the_order_of_their_numbers(self) -> None:
-        record = make(unknown=[(70, 1, b"z"), (29, 9, b"")])
-        assert record.unknown == (RawField(29, 9, b""), RawField(70, 1, b"z"))
+        record = make(unknown=[(70, 1, b"z"), (31, 9, b"")])
+        assert record.unknown == (RawField(31, 9, b""), RawField(70, 1, b"z"))
         assert Record.from_bytes(record.to_bytes()).unknown == record.unknown
 
 
@@ -517,12 +517,12 @@ class TestEquality:
 
 class TestChanged:
     def test_a_change_makes_another_record_and_leaves_the_first(self) -> None:
-        record = make(importance=0.5, unknown=[(29, 1, b"x")])
+        record = make(importance=0.5, unknown=[(31, 1, b"x")])
         record.to_bytes()
         changed = record.changed(importance=0.75, tags=["new"])
         assert (record.importance, record.tags) == (0.5, ())
         assert (changed.importance, changed.tags, changed.unknown) == (0.75, ("new",), record.unknown)
-        assert changed == make(importance=0.75, tags=["new"], unknown=[(29, 1, b"x")])
+        assert changed == make(importance=0.75, tags=["new"], unknown=[(31, 1, b"x")])
 
     def test_a_change_is_checked_like_any_record(self) -> None:
         with pytest.raises(InvalidRecordError, match="must be a number in"):
@@ -594,8 +594,8 @@ class TestJson:
             ({"id": "a", "content": "x", "time": 5}, "time"),
             ({"id": "a", "content": "x", "time": "2026-03-01T09:30:00+01:00:00.500000"}, "time"),
             ({"id": "a", "content": "x", "unknown": {}}, "unknown"),
-            ({"id": "a", "content": "x", "unknown": [[29, 1]]}, "unknown"),
-            ({"id": "a", "content": "x", "unknown": [[29, 1, "!"]]}, "unknown"),
+            ({"id": "a", "content": "x", "unknown": [[31, 1]]}, "unknown"),
+            ({"id": "a", "content": "x", "unknown": [[31, 1, "!"]]}, "unknown"),
             ({"id": "a", "content": "x", "unknown": [[1, 1, "YQ=="]]}, "unknown"),
         ],
     )

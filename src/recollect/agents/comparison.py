@@ -22,6 +22,7 @@ from recollect.facets.entities.graph import entity_id
 from recollect.memory.batch import Batch
 from recollect.memory.manager.contradictions import ATTRIBUTE, SINGLE, VALUE, StatedAttribute, statements
 from recollect.records import factories
+from recollect.records.origins import RANKS, implied, least
 from recollect.records.record import Record
 from recollect.text.attributes import same_value
 from recollect.text.facts import rule_importance
@@ -83,6 +84,9 @@ class FactComparison:
             "metadata": metadata,
         }
         common = {name: value for name, value in common.items() if value is not None}
+        origin = least(each.effective_origin for each in sources)
+        if RANKS[origin] < RANKS[implied(None, None, "user_fact" if fact.about_user else "entity")]:
+            common["origin"] = origin
         if fact.about_user:
             return factories.user_fact(stated.fact, importance=rule_importance(stated.fact, "person"), **common)
         name = stated.about
@@ -284,6 +288,8 @@ def _why_protected(known: Record, new: Record) -> str:
     """Return why a known fact is not changed for a new one; "" if it may be."""
     if known.pinned:
         return "the known fact is pinned"
+    if RANKS[new.effective_origin] < RANKS[known.effective_origin]:
+        return f"it is the word of the {new.effective_origin}, and the known fact that of the {known.effective_origin}"
     if known.trust is not None and (new.trust if new.trust is not None else 1.0) < known.trust:
         return "its sources are trusted less than the known fact"
     return ""

@@ -68,7 +68,7 @@ def without_echoes(memory: Memory) -> Memory:
     Args:
         memory: The memory, which itself stays without a guard.
     """
-    return Memory(EchoExecutor(memory._executor), memory._branch, memory._scope)
+    return Memory(EchoExecutor(memory._executor), memory._branch, memory._scope, memory._place.origin)
 
 
 class EchoGuard:

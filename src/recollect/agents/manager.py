@@ -27,6 +27,7 @@ from recollect.memory.manager.contradictions import (
     StatedAttribute,
     disagreeing,
     facts_of,
+    may_replace,
     statements,
 )
 from recollect.operations import Now, Remember, RememberAll, check_text
@@ -294,8 +295,9 @@ class Manager:
         if self.contradictions == "ignore" or ATTRIBUTE not in record.metadata:
             return record, ()
         found = self._known.contradicting(record)
-        if self.contradictions == "supersede" and found:
-            record = self.memory.resolve(found)
+        replaceable = [each for each in found if may_replace(each.newer, each.older)]
+        if self.contradictions == "supersede" and replaceable:
+            record = self.memory.resolve(replaceable)
         return record, tuple(found)
 
     def _consolidate(self, conversation: str) -> Consolidated | None:

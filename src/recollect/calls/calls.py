@@ -12,10 +12,10 @@ from recollect.calls.messages import MessageList
 from recollect.calls.owners import Owners
 from recollect.common.zones import zone_of
 from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, PartCounts, RecordList, Report, ValueCount
-from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.errors import InvalidArgumentError, RecollectError, RejectedError
 from recollect.filters import all_of
 from recollect.filters.text_form import Where, as_filter, check_filter
-from recollect.filters.tree import Filter
+from recollect.filters.tree import Filter, Originates
 from recollect.operations import (
     MONTH_S,
     Clear,
@@ -44,6 +44,7 @@ from recollect.operations import (
     Zone,
 )
 from recollect.records.codec import RawField
+from recollect.records.origins import Origin, at_least, check_origin
 from recollect.records.record import FieldChanges, Fields, Instant, Record, stored_names
 
 #: Keys of a mapping that are arguments of `Remember`, not fields of the record.
@@ -78,9 +79,19 @@ class Calls:
         """Return whose records a call is about: within a scope, those of the scope."""
         return Owners.checked(self.scope, user, agent, conversation)
 
-    def _read(self, where: Where | None, user: str | None, agent: str | None, conversation: str | None) -> Filter:
+    def _read(
+        self,
+        where: Where | None,
+        user: str | None,
+        agent: str | None,
+        conversation: str | None,
+        min_origin: Origin | None = None,
+    ) -> Filter:
         """Return the condition of a call that reads."""
         condition = as_filter(where)
+        if min_origin is not None:
+            check_filter(condition)
+            condition = all_of(condition, from_origin(min_origin))
         if user is None and agent is None and conversation is None:
             return condition
         check_filter(condition)
@@ -118,8 +129,8 @@ class Calls:
                 either `ttl` or `expires`.
             **fields: Fields of the record (see `Record`): kind, media_type, role, speaker, user, agent, conversation,
                 session, position, entity, source, tags, metadata, time, valid_from, valid_to, importance, expires,
-                supersedes, derived_from, parent, order, language, pinned, trust and searchable. `time` defaults to
-                now.
+                supersedes, derived_from, parent, order, language, pinned, trust, origin and searchable. `time` defaults
+                to now.
 
         Returns:
             The stored record.
@@ -188,6 +199,7 @@ class Calls:
         session: str | None = None,
         time: Instant | None = None,
         tags: Iterable[str] = (),
+        tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time.
 
@@ -216,6 +228,9 @@ class Calls:
             session: The session of the new turns.
             time: The time of new messages that do not state one; default: now.
             tags: Tags of the new turns.
+            tool_origins: The classes of origin (docs/trust.md) of what tools return, by their names, such as
+                `{"search": "web"}`. Others are of the class "web" if their names say so ("web_search", "fetch"), and
+                else "tool". An answer that follows the results of tools is of the least of their classes.
 
         Returns:
             One outcome per turn, and the messages that failed, each with its index and the reason.
@@ -233,7 +248,7 @@ class Calls:
         """
         read = MessageList(messages)
         fields = {"user": user, "agent": agent, "conversation": conversation, "session": session, "time": time}
-        operation = read.operation({**fields, "tags": tags or None})
+        operation = read.operation({**fields, "tags": tags or None}, tool_origins)
         report: Report = self.execute(operation)
         return warned(read.report(report))
 
@@ -246,6 +261,7 @@ class Calls:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
         reference: Instant | None = None,
         min_confidence: MinConfidence = 0.0,
         language: str | None = None,
@@ -274,6 +290,8 @@ class Calls:
                 compared, never parsed.
             agent: Only records of this agent and those without an agent.
             conversation: Only records of this conversation and those without one.
+            min_origin: Only records of this class of origin (docs/trust.md) or a more trusted one: "owner", "user",
+                "assistant", "tool", "document", "web" or "unknown".
             reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
                 8601 text, or a date (its midnight); without an offset, in the zone of the memory. Default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1. "auto": the threshold that keeps 95 of 100
@@ -306,7 +324,7 @@ class Calls:
             Recall(
                 question=question,
                 k=k,
-                where=self._read(where, user, agent, conversation),
+                where=self._read(where, user, agent, conversation, min_origin),
                 reference=reference,  # type: ignore[arg-type]
                 min_confidence=min_confidence,
                 language=language,
@@ -329,6 +347,7 @@ class Calls:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
     ) -> RecordList:
         """Return the records whose text matches a full-text query, newest first.
 
@@ -340,6 +359,8 @@ class Calls:
             user: Only records of this user and those without a user, as for `recall`.
             agent: Only records of this agent and those without an agent.
             conversation: Only records of this conversation and those without one.
+            min_origin: Only records of this class of origin (docs/trust.md) or a more trusted one: "owner", "user",
+                "assistant", "tool", "document", "web" or "unknown".
 
         Raises:
             InvalidQueryError: The query is malformed or exceeds a limit.
@@ -349,7 +370,7 @@ class Calls:
             First updates the full-text index, in proportion to what was written since the last call.
         """
         found: RecordList = self.execute(
-            Grep(query=query, limit=limit, where=self._read(where, user, agent, conversation))
+            Grep(query=query, limit=limit, where=self._read(where, user, agent, conversation, min_origin))
         )
         return found
 
@@ -377,6 +398,7 @@ class Calls:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
         with_commit: bool = False,
     ) -> RecordList:
         """Return the records that match a filter.
@@ -396,6 +418,8 @@ class Calls:
             user: Only records of this user and those without a user, as for `recall`.
             agent: Only records of this agent and those without an agent.
             conversation: Only records of this conversation and those without one.
+            min_origin: Only records of this class of origin (docs/trust.md) or a more trusted one: "owner", "user",
+                "assistant", "tool", "document", "web" or "unknown".
             with_commit: Return in `committed`, too, when each record was last changed.
 
         Returns:
@@ -410,7 +434,7 @@ class Calls:
             names; if it names none, to the number of all records. With `limit`, in order of time, in proportion to the
             records that are read until it is reached, wherever the page begins.
         """
-        condition = self._read(where, user, agent, conversation)
+        condition = self._read(where, user, agent, conversation, min_origin)
         found: RecordList = self.execute(
             Find(where=condition, limit=limit, order=order, after=after, with_commit=with_commit)
         )
@@ -513,7 +537,7 @@ class Calls:
         if (change is None) == (not changes):
             raise InvalidArgumentError("changes", changes, "pass either fields to change or one function")
         operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
-        return stored(self.execute(operation))
+        return changed(self.execute(operation))
 
     def supersede(
         self,
@@ -566,7 +590,7 @@ class Calls:
                 RecollectWarning,
                 stacklevel=_DEPTH - 1,
             )
-        return stored(self.execute(Supersede(id=id, content=content, at=at, fields=fields)))  # type: ignore[arg-type]
+        return changed(self.execute(Supersede(id=id, content=content, at=at, fields=fields)))  # type: ignore[arg-type]
 
     def touch(self, ids: Iterable[str], ttl: float | timedelta) -> int:
         """Let records expire later, in one commit, and return how many of the ids have a live record.
@@ -699,6 +723,15 @@ class Calls:
         return stats
 
 
+def from_origin(min_origin: Origin) -> Filter:
+    """Return the condition that records have a class of origin, or a more trusted one.
+
+    Raises:
+        InvalidArgumentError: There is no such class.
+    """
+    return Originates(at_least(check_origin("min_origin", min_origin)))
+
+
 def zone_of_store(calls: Calls) -> tzinfo:
     """Return the time zone of the store (see `recollect.open`)."""
     return zone_of(calls.execute(Zone()))
@@ -712,11 +745,38 @@ def stored(outcome: Outcome) -> Record:
     """Return the record of an outcome.
 
     Raises:
-        RejectedError: A policy rejected the text.
+        RejectedError: A policy rejected the text, or a record like it was rejected from quarantine.
     """
     record = outcome.checked().record
+    if record is None and outcome.status == "quarantined":
+        raise RejectedError("origin", "was rejected from quarantine before")
     assert record is not None
     return record
+
+
+def changed(outcome: Outcome) -> Record:
+    """Return the record of an outcome of a change; issue a RecollectWarning if it was only proposed.
+
+    Raises:
+        RejectedError: A policy rejected the text.
+    """
+    if outcome.status in ("proposed", "quarantined"):
+        _warn_of_origin(outcome)
+    return stored(outcome)
+
+
+def _warn_of_origin(outcome: Outcome) -> None:
+    """Warn that a record has no effect yet because of its class of origin."""
+    if outcome.record is None:
+        return
+    if outcome.status == "proposed":
+        said = (
+            f"stored as a proposal, {outcome.record.id}: what it would change is of a higher class of origin. "
+            "A user accepts it with endorse()"
+        )
+    else:
+        said = f"{outcome.record.id} is in quarantine: a policy keeps it apart until quarantine.release()"
+    warnings.warn(said, RecollectWarning, stacklevel=_DEPTH + 1)
 
 
 def kept_or_stored(outcome: Outcome) -> Record:
@@ -726,6 +786,8 @@ def kept_or_stored(outcome: Outcome) -> Record:
         RejectedError: A policy rejected the text.
     """
     record = stored(outcome)
+    if outcome.status in ("proposed", "quarantined"):
+        _warn_of_origin(outcome)
     if outcome.status == "echo":
         warnings.warn(
             f"not stored: it only repeats {', '.join(outcome.sources)}, which this memory returned before",
@@ -733,9 +795,10 @@ def kept_or_stored(outcome: Outcome) -> Record:
             stacklevel=_DEPTH,
         )
     if outcome.differing:
+        others = [name for name in outcome.differing if name != "origin"]
+        advice = "change them with update() or if_exists='update'" if others else "endorse() raises it"
         warnings.warn(
-            f"already remembered as {record.id}; kept its {', '.join(outcome.differing)}: "
-            "change them with update() or if_exists='update'",
+            f"already remembered as {record.id}; kept its {', '.join(outcome.differing)}: {advice}",
             RecollectWarning,
             stacklevel=_DEPTH,
         )

@@ -10,6 +10,7 @@ from recollect.engine.results import Failed, Report
 from recollect.errors import InvalidArgumentError
 from recollect.operations import AddMessages
 from recollect.records.messages import Turn, UnreadableError, read_turns
+from recollect.records.origins import Origin
 
 
 class MessageList:
@@ -41,9 +42,9 @@ class MessageList:
                 self.turns.append(turn)
                 self._indexes.append(index)
 
-    def operation(self, fields: Mapping[str, Any]) -> AddMessages:
+    def operation(self, fields: Mapping[str, Any], tool_origins: Mapping[str, Origin] | None = None) -> AddMessages:
         """Return the operation that stores the turns."""
-        return AddMessages(turns=tuple(self.turns), fields=_rereadable(fields))
+        return AddMessages(turns=tuple(self.turns), fields=_rereadable(fields), tool_origins=tool_origins or {})
 
     def report(self, stored: Report) -> Report:
         """Return the report of the operation, in which failures name the messages that were passed."""

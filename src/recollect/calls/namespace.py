@@ -23,6 +23,7 @@ from recollect.filters.text_form import Where, as_filter
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.operations import Changes, Operation, ReadHead, Recall, Receipt
+from recollect.records.origins import USER, Origin
 
 
 @all_named
@@ -32,13 +33,21 @@ class NamespaceCalls(Histories):
     Args:
         executor: Executes the operations.
         branch: The branch of the namespace.
+        scope: What of it is read and written.
+        origin: The class of origin of what is written.
     """
 
-    def __init__(self, executor: Executor, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
+    def __init__(
+        self,
+        executor: Executor,
+        branch: Branch,
+        scope: Scope = Scope(),  # noqa: B008 - a constant
+        origin: Origin = USER,
+    ) -> None:
         self._executor = executor
         self._branch = branch
         self._scope = scope
-        self._place = Place(branch, scope)
+        self._place = Place(branch, scope, origin=origin)
 
     @property
     def name(self) -> str:
@@ -77,7 +86,7 @@ class NamespaceCalls(Histories):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
         place = self._place
         if actor is not None or reason is not None or idempotency_key is not None:
-            place = Place(place.branch, place.scope, actor, reason, idempotency_key)
+            place = place._replace(actor=actor, reason=reason, key=idempotency_key)
         result = self._executor.execute(operation, place)
         if type(operation) is Recall:
             result.bind(partial(self._receipt_of, operation))
@@ -266,7 +275,9 @@ class NamespaceCalls(Histories):
             between. The last few are kept.
         """
         moment = self._moment(target, index)
-        return type(self)(PastExecutor(self._present, self._branch, moment), self._branch, self._scope)
+        return type(self)(
+            PastExecutor(self._present, self._branch, moment), self._branch, self._scope, self._place.origin
+        )
 
     @property
     def _present(self) -> Executor:
@@ -283,8 +294,8 @@ class NamespaceCalls(Histories):
             InvalidArgumentError: There is no such part.
         """
         (branch,) = chosen(self._branch, [name]).values()
-        return self if branch == self._branch else type(self)(self._executor, branch, self._scope)
+        return self if branch == self._branch else type(self)(self._executor, branch, self._scope, self._place.origin)
 
     def _beside(self, what: str) -> Self:
         """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""
-        return type(self)(self._executor, self._branch.reserved(what), self._scope)
+        return type(self)(self._executor, self._branch.reserved(what), self._scope, self._place.origin)

@@ -35,6 +35,7 @@ from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
 from recollect.operations import target_of
+from recollect.records.origins import ORIGINS, Origin
 from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular
 
@@ -63,6 +64,7 @@ class Settings:
         embedder: The embedder; None means the default.
         key_file: The path of the file with the store's key; "" means the default key.
         error_code: The exit code of an error.
+        origin: The class of origin of what is written; None: "user".
     """
 
     db: str | None = None
@@ -73,6 +75,7 @@ class Settings:
     embedder: str | None = None
     key_file: str = field(default_factory=lambda: os.environ.get(KEY_FILE_VARIABLE, ""))
     error_code: int = 1
+    origin: Origin | None = None
 
     @property
     def key(self) -> bytes | None:
@@ -95,6 +98,17 @@ class Settings:
         return key
 
     def open(
+        self, *, create: bool = False, read_only: bool = False, read_from: str | None = None, **budgets: int | None
+    ) -> Memory:
+        """Open the memory that the command uses, as a writer of the class of origin that it states. See `_opened`."""
+        memory = self._opened(create=create, read_only=read_only, read_from=read_from, **budgets)
+        if self.origin is None:
+            return memory
+        writer = memory.as_origin(self.origin)
+        writer._is_view = False  # the command closes it
+        return writer
+
+    def _opened(
         self, *, create: bool = False, read_only: bool = False, read_from: str | None = None, **budgets: int | None
     ) -> Memory:
         """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false.
@@ -233,6 +247,7 @@ COMMANDS = {
         "serving": "inspect mcp serve token",
         "reading": "context find get grep log namespaces recall stats",
         "stores": "store",
+        "trusting": "audit endorse lineage quarantine taint",
         "versions": "diff history revert rollback snapshot snapshots",
         "writing": "erase forget quota remember supersede update",
     }.items()
@@ -247,7 +262,8 @@ SECTIONS = {
     "Keep in order": "learn consolidate duplicates contradictions entities entity policies quota redact salience erase",
     "Beside the records": "glossary outline sdr",
     "Share": "import export inspect serve mcp hooks token namespaces",
-    "Trust": "prove verify replay",
+    "Who said what": "endorse lineage taint quarantine audit",
+    "Proofs": "prove verify replay",
     "Look after the store": "doctor backup restore copy compact migrate rescue embed store",
     "Measure": "bench eval sim size",
 }
@@ -363,6 +379,15 @@ def completion(name: str) -> Callable[[click.Context, click.Parameter, str], Any
 
     return complete
 
+
+#: The class of origin of what a command writes.
+origin_option = click.option(
+    "--origin",
+    type=click.Choice(ORIGINS),
+    callback=_store("origin"),
+    expose_value=False,
+    help="Whose word it is (docs/trust.md). Default: user.",
+)
 
 _COMMON = (
     click.option(

@@ -24,6 +24,7 @@ from recollect.cli.app import (
 from recollect.errors import InvalidArgumentError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
+from recollect.memory.manager.contradictions import may_replace
 from recollect.memory.manager.duplicates import LIKENESSES, Likeness
 
 if TYPE_CHECKING:  # loaded by the command that needs it
@@ -190,9 +191,10 @@ def contradictions(settings: Settings, resolve: bool, where: Filter | None, owne
     with settings.open() as memory:
         whose: Any = {"where": _own(where, owners)} if resolve else {"where": where, **owners.named}
         found = memory.contradictions(**whose)
-        if resolve and found:
+        replaceable = [each for each in found if may_replace(each.newer, each.older)] if resolve else []
+        if replaceable:
             with memory.batch(actor=f"{_ACTOR} contradictions") as batch:
-                batch.resolve(found)
+                batch.resolve(replaceable)
     if settings.as_json:
         print_json([each.to_json() for each in found])
         return
@@ -202,7 +204,10 @@ def contradictions(settings: Settings, resolve: bool, where: Filter | None, owne
         for value, record in zip(each.values, (each.older, each.newer), strict=True)
     ]
     render.show_rows(("subject", "attribute", "value", "id"), rows)
-    click.echo(f"contradictions{' resolved' if resolve and found else ''}: {len(found)}")
+    click.echo(f"contradictions{' resolved' if replaceable else ''}: {len(replaceable or found)}")
+    if resolve and len(replaceable) < len(found):
+        left = len(found) - len(replaceable)
+        click.echo(f"left, since the newer fact is of a lower class of origin (recollect endorse): {left}")
 
 
 @app.command()

@@ -24,6 +24,7 @@ from recollect.cli.app import (
     app,
     at_option,
     common,
+    origin_option,
     owner_option,
     part_option,
     print_json,
@@ -124,6 +125,7 @@ _CALLED = {
 )
 @part_option
 @zone_option
+@origin_option
 @common
 def import_(
     settings: Settings,
@@ -219,6 +221,10 @@ def _show(path: Path, report: ImportReport) -> None:
         click.echo(f"  moved to another branch or position of their conversation: {report.moved}")
     if report.differing:
         click.echo(f"  stored with other values than those of the source, which were kept: {report.differing}")
+    if report.proposed:
+        click.echo(f"  stored as proposals, beside records of a higher class of origin: {report.proposed}")
+    if report.quarantined:
+        click.echo(f"  in quarantine (recollect quarantine): {report.quarantined}")
     if report.dated:
         click.echo(f"  without a time of their own, dated by what is around them: {report.dated}")
     for name, counts in list(report.files.items())[:_NAMED] if len(report.files) > 1 else ():

@@ -11,8 +11,9 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.files import text_of
+from recollect.errors import InvalidArgumentError
 from recollect.operations import GetPolicies
-from recollect.operations.upkeep import REDACTIONS, Redaction
+from recollect.operations.upkeep import HANDLINGS, REDACTIONS, Handling, Redaction
 from recollect.policies import CATEGORIES, LEVELS, Level, judge
 from recollect.policies import redact as redact_text
 
@@ -68,9 +69,28 @@ def salience(settings: Settings, path: Path, strict: bool) -> None:
 @click.option("--redaction", type=click.Choice(REDACTIONS), help="Keep, redact or refuse texts with secrets in them.")
 @_only
 @click.option("--salience", type=click.Choice(LEVELS), help="How strictly texts are judged by their salience.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="CLASS=HANDLING",
+    help=f"What happens to a class of origin: {', '.join(HANDLINGS)}. May be repeated.",
+)
+@click.option("--flagged", type=click.Choice(HANDLINGS), help="What happens to texts that look like an attack.")
+@click.option(
+    "--record-origins/--no-record-origins",
+    default=None,
+    help="Whether classes of origin are recorded and limit writers.",
+)
 @common
 def policies(
-    settings: Settings, redaction: Redaction | None, categories: tuple[str, ...], salience: Level | None
+    settings: Settings,
+    redaction: Redaction | None,
+    categories: tuple[str, ...],
+    salience: Level | None,
+    origins: tuple[str, ...],
+    flagged: Handling | None,
+    record_origins: bool | None,
 ) -> None:
     """Show or set the policies of the namespace, which every text must obey, whichever process writes it.
 
@@ -78,7 +98,8 @@ def policies(
     """
     if categories and redaction in (None, "keep"):
         raise click.UsageError("--only requires --redaction redact or refuse")
-    sets = redaction is not None or salience is not None
+    stated = dict(_handling(each) for each in origins)
+    sets = bool(stated) or any(each is not None for each in (redaction, salience, flagged, record_origins))
     with settings.open(create=sets) as memory:
         current = memory.execute(GetPolicies())
         if sets:
@@ -86,6 +107,9 @@ def policies(
                 redaction=redaction or current.redaction,
                 categories=current.categories if redaction is None else categories or CATEGORIES,
                 salience=salience or current.salience,
+                origins={**current.origins, **stated},
+                flagged=flagged or current.flagged,
+                record_origins=current.record_origins if record_origins is None else record_origins,
             )
             current = memory.execute(GetPolicies())
     if settings.as_json:
@@ -96,4 +120,14 @@ def policies(
         "every text is kept as it is" if kept else f"{current.redaction} texts with {', '.join(current.categories)}"
     )
     judged = "" if current.salience == "off" else f"; salience {current.salience}"
-    click.echo(f"namespace {settings.namespace}: {secrets}{judged}")
+    kept_away = "".join(f"; {handling} {origin}" for origin, handling in current.origins.items())
+    flags = "" if current.flagged == "store" else f"; {current.flagged} what looks like an attack"
+    ignored = "" if current.record_origins else "; classes of origin are not recorded"
+    click.echo(f"namespace {settings.namespace}: {secrets}{judged}{kept_away}{flags}{ignored}")
+
+
+def _handling(text: str) -> tuple[Any, Any]:
+    origin, sign, handling = text.partition("=")
+    if not sign:
+        raise InvalidArgumentError("--origin", text, "must be CLASS=HANDLING, such as web=quarantine")
+    return origin, handling

@@ -18,6 +18,7 @@ from recollect.errors import InvalidArgumentError, MissingExtraError, Unsupporte
 from recollect.memory import Memory
 from recollect.observe import traced
 from recollect.policies import LEVELS
+from recollect.records.origins import ORIGINS, Origin
 from recollect.server.addresses import address_of, allowed_hosts, allowed_origins
 from recollect.server.collection import exempt_what_lives_long
 from recollect.server.limits import (
@@ -65,6 +66,13 @@ _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
 )
 @click.option("--read-only", is_flag=True, help="Clients can only read.")
 @click.option(
+    "--origin",
+    type=click.Choice(ORIGINS[1:]),
+    default="assistant",
+    show_default=True,
+    help="Whose word it is what clients write, at most (docs/trust.md).",
+)
+@click.option(
     "--graph-tokens",
     type=click.IntRange(min=100),
     default=GRAPH_TOKENS,
@@ -80,6 +88,7 @@ def mcp(
     sets: str,
     user: str | None,
     read_only: bool,
+    origin: Origin,
     graph_tokens: int,
 ) -> None:
     """Serve the memory to MCP clients, such as agents and editors, over standard input and output.
@@ -98,7 +107,7 @@ def mcp(
     def opener(*, create: bool, read_only: bool) -> Memory:
         return settings.open(create=create, read_only=read_only)
 
-    access = Access(opener, user=user, read_only=read_only, graph_tokens=graph_tokens)
+    access = Access(opener, user=user, read_only=read_only, graph_tokens=graph_tokens, origin=origin)
     try:
         import anyio
 
@@ -378,6 +387,11 @@ def _stated() -> frozenset[str]:
 @click.option("--user", metavar="NAME", help="Only records of this user.")
 @click.option("--agent", metavar="NAME", help="Only records of this agent.")
 @click.option("--conversation", metavar="NAME", help="Only records of this conversation.")
+@click.option(
+    "--origin",
+    type=click.Choice(ORIGINS),
+    help="Whose word it is what it writes, at most (docs/trust.md). Default: assistant; admin: owner; own: user.",
+)
 @common
 def token(
     settings: Settings,
@@ -388,13 +402,14 @@ def token(
     user: str | None,
     agent: str | None,
     conversation: str | None,
+    origin: Origin | None,
 ) -> None:
     """Make a token for `recollect serve --tokens FILE` and print it. The file has its hash only.
 
     NAME says whose it is; commits name it as their actor, beside what a request states. To revoke a token, delete
     its entry: a running server notices it within a second.
     """
-    from recollect.server.tokens import add_entry, entry, new_token
+    from recollect.server.tokens import add_entry, default_origin, entry, new_token
 
     if right == OWN and user is None:
         raise InvalidArgumentError("right", right, "is that of a user on records of their own: add --user NAME")
@@ -404,10 +419,10 @@ def token(
             raise InvalidArgumentError(option, value, "is empty: name one, or leave the option out")
     scope = {key: value for key, value in (("user", user), ("agent", agent), ("conversation", conversation)) if value}
     made = new_token()
-    add_entry(tokens, entry(name, made, right, namespaces, scope))
+    origin = origin or default_origin(right)
+    add_entry(tokens, entry(name, made, right, namespaces, scope, origin))
     if settings.as_json:
-        print_json(
-            {"name": name, "token": made, "right": right, "namespaces": list(namespaces) or None, "scope": scope}
-        )
+        allowed = {"right": right, "namespaces": list(namespaces) or None, "scope": scope, "origin": origin}
+        print_json({"name": name, "token": made, **allowed})
     else:
         click.echo(made)

@@ -20,6 +20,7 @@ from recollect.cli.app import (
     app,
     common,
     completion,
+    origin_option,
     owner_option,
     part_option,
     print_json,
@@ -115,6 +116,9 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
         print_json(outcome.to_json())
         return
     record = outcome.record
+    if record is None and outcome.status == "quarantined":
+        click.echo("rejected from quarantine before; nothing was changed")
+        return
     if record is None:
         click.echo("already forgotten; nothing was changed")
         return
@@ -123,6 +127,10 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
         note = f" (kept its {', '.join(outcome.differing)}; --if-exists update changes them)"
     if outcome.asked_id:
         note = f" (id {outcome.asked_id} has another text)"
+    if outcome.status == "proposed":
+        note = f" (instead of {outcome.asked_id}, which is of a higher class: `recollect endorse` puts it in its place)"
+    if outcome.status == "quarantined":
+        note = " (a policy keeps it apart: `recollect quarantine` lists it)"
     click.echo(f"{outcome.status}: {record.id}{note}")
 
 
@@ -134,6 +142,7 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
 @owner_option("user", f"Default: {USER_VARIABLE}.", envvar=USER_VARIABLE)
 @click.option("--ttl", type=float, metavar="SECONDS", help="Seconds until the record expires.")
 @field_options
+@origin_option
 @common
 def remember(
     settings: Settings,
@@ -160,6 +169,7 @@ def remember(
 @owner_option("user", "The new user.")
 @click.option("--drop", multiple=True, metavar="FIELD", help="Remove a field. May be repeated.")
 @field_options
+@origin_option
 @common
 def update(
     settings: Settings,
@@ -184,6 +194,7 @@ def update(
 @click.argument("content")
 @click.option("--at", metavar="ISO8601", help="The time from which CONTENT is true. Default: now.")
 @zone_option
+@origin_option
 @common
 def supersede(settings: Settings, id: str, content: str, at: str | None, zone: tzinfo | None) -> None:  # noqa: A002
     """Replace the record ID (or its first 4 characters) by CONTENT from a time on. Both stay; their validities meet."""

@@ -34,7 +34,7 @@ def remember_all(core: Core, place: Place, operation: RememberAll) -> Report:
 
 def add_messages(core: Core, place: Place, operation: AddMessages) -> Report:
     """Store the turns that are not stored yet."""
-    return _in_parts(core, place, _Turns(Addition(operation, place.scope, core.now(), core.intake)))
+    return _in_parts(core, place, _Turns(Addition(operation, place.scope, core.now(), core.intake, place.origin)))
 
 
 class _Items:

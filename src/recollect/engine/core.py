@@ -297,7 +297,7 @@ class Core:
                         check_head(transaction, branch, place.scope, expect_head)
                     if not self._expiries.known:
                         self._latest = self._expiries.begin(transaction, self._latest)
-                    writing = self._writing_in(transaction, opened, place.scope, now, branch)
+                    writing = self._writing_in(transaction, opened, place, now, branch)
                     try:
                         yield writing
                     finally:
@@ -347,7 +347,7 @@ class Core:
                 restore(uncut)
 
     def _writing_in(
-        self, transaction: Transaction, opened: dict[Branch, Writing], scope: Scope, now: datetime, branch: Branch
+        self, transaction: Transaction, opened: dict[Branch, Writing], place: Place, now: datetime, branch: Branch
     ) -> Writing:
         """Return the writes of a transaction to a part of a memory: those that are opened, or new ones."""
         if branch in opened:
@@ -356,16 +356,18 @@ class Core:
         reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
         # `now` is the default time of records; `reads_at` decides which records have expired.
         at = _now(reads_at, now)
+        in_part = partial(self._writing_in, transaction, opened, place, now)
         writer = Writer(
             transaction,
             branch,
             self.store.key,
             at,
-            scope,
+            place,
             self.intake,
             self._tries,
             self._usage_totals,
             self._turns,
+            lambda part: in_part(part).writer,
         )
         # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
         services = Services(
@@ -379,8 +381,7 @@ class Core:
             self.facets,
             self.followed,
         )
-        in_part = partial(self._writing_in, transaction, opened, scope, now)
-        opened[branch] = Writing(services, transaction, writer, branch, scope, now, reads_at, in_part)
+        opened[branch] = Writing(services, transaction, writer, branch, place.scope, now, reads_at, in_part)
         return opened[branch]
 
     def _commit(

@@ -47,6 +47,8 @@ class Facet:
             itself can be left out; a document, a definition or a value cannot.
         kept: The kinds of its records that stay when others are forgotten, restored or erased, such as a counter.
         own_quota: Whether its records can have a quota of their own.
+        shared: Whether every writer may change its records, whatever their class of origin: they are values that
+            programs share, and in no context.
     """
 
     reserved: str | None = None
@@ -57,15 +59,17 @@ class Facet:
     kept: tuple[str, ...] = ()
     own_quota: bool = False
     judged: bool = False
+    shared: bool = False
 
 
 #: The facets, in the order in which they were registered.
 FACETS: list[Facet] = []
-#: The kinds of records whose texts are names, the reserved namespaces that can have a quota of their own, and those
-#: whose texts are judged by their salience.
+#: The kinds of records whose texts are names, the reserved namespaces that can have a quota of their own, those whose
+#: texts are judged by their salience, and those whose records every writer may change.
 NAMES: set[str] = set()
 OWN_QUOTAS: set[str] = set()
 JUDGED: set[str] = set()
+SHARED: set[str] = set()
 
 
 def register(*facets: Facet) -> None:
@@ -77,6 +81,7 @@ def register(*facets: Facet) -> None:
             reserve(facet.reserved)
             OWN_QUOTAS.update([facet.reserved] if facet.own_quota else [])
             JUDGED.update([facet.reserved] if facet.judged else [])
+            SHARED.update([facet.reserved] if facet.shared else [])
 
 
 def called(part: str) -> str:

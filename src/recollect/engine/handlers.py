@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -254,7 +255,7 @@ def _set_quota(core: Core, place: Place, operation: SetQuota) -> None:
 
 def _set_policies(core: Core, place: Place, operation: SetPolicies) -> None:
     check_whole(place.scope, "the policies of the namespace")
-    policies = Policies(redaction=operation.redaction, categories=operation.categories, salience=operation.salience)
+    policies = Policies(**{each.name: getattr(operation, each.name) for each in fields(Policies)})
     with core.store.write(place.branch) as transaction:
         set_policies(transaction, place.branch, policies)
 

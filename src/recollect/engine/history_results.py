@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 from recollect.arguments.json_form import JsonForm, is_result, json_form
+from recollect.errors import UnsupportedError
 from recollect.ledger.commits import Commit
 from recollect.ledger.parts import RECORDS
+from recollect.records.origins import Origin, least
 from recollect.records.record import FIELD_NAMES, Record
 
 
@@ -228,3 +230,156 @@ class Replayed(JsonForm, what="a replay"):
             "rules_changed": self.rules_changed,
             "deviations": [each._asdict() for each in self.deviations],
         }
+
+
+# Who said what.
+
+
+@is_result("a finding")
+class AuditFinding(NamedTuple):
+    """Something about a record that may be an attack on the memory. It is a reason to look, and no proof.
+
+    Attributes:
+        id: The record.
+        origin: Its class of origin.
+        signal: "imperative": an order to a model; "addresses": words to or about a model, its user or its prompt;
+            "hidden": text that a reader does not see; "rival": it says something else than the user; "burst": nearly
+            the same was said three times within a day; "proposal": it would govern, or replace a record of a higher
+            class, if it were endorsed.
+        text: The part of the text that was found, or the text.
+        ids: Other records that it is about: what it rivals or would replace, or its likes.
+    """
+
+    id: str
+    origin: Origin
+    signal: str
+    text: str
+    ids: tuple[str, ...] = ()
+
+
+# What was made from what.
+
+
+@is_result("a record of a lineage")
+class LinkedRecord(NamedTuple):
+    """A record that another one was made from.
+
+    Attributes:
+        id: Its id.
+        depth: How many links lead to it; 0 for the record that was asked for.
+        origin: Its class of origin; "unknown" if it is not there any more.
+        state: "live"; "former": forgotten, merged or expired; "erased"; or "unknown": there was never one, or not in
+            this scope.
+        text: Its text.
+        link: The field that names it, "derived_from" or "supersedes"; "" for the record that was asked for.
+        child: The id of the record that names it.
+        seq: The commit that changed it last; 0 within a scope.
+        actor: Who made that commit.
+        reason: Why.
+    """
+
+    id: str
+    depth: int
+    origin: Origin
+    state: str
+    text: str = ""
+    link: str = ""
+    child: str = ""
+    seq: int = 0
+    actor: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage(JsonForm, what="a lineage"):
+    """What a record was made from, breadth first.
+
+    Attributes:
+        records: The record itself, and then what it derives from and replaces.
+        truncated: Whether there are more than were asked for.
+    """
+
+    records: tuple[LinkedRecord, ...]
+    truncated: bool = False
+
+    @property
+    def least(self) -> Origin:
+        """The least trusted class of origin among the records."""
+        return least(each.origin for each in self.records)
+
+
+@is_result()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """What was made from some records, breadth first.
+
+    Attributes:
+        by_depth: The ids of the records by how many links lead to them. Those at 0 are where it began.
+        truncated: Whether there are more than were asked for.
+    """
+
+    by_depth: tuple[tuple[str, ...], ...]
+    truncated: bool = False
+    _actions: TaintActions | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all of them."""
+        return tuple(each for ids in self.by_depth for each in ids)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_depth))
+
+    def bind(self, actions: TaintActions) -> Taint:
+        """Return it with what forgets and erases records."""
+        return replace(self, _actions=actions)
+
+    def forget(self, reason: str | None = None, *, actor: str | None = None) -> int:
+        """Forget the records, in one commit, which `revert` takes back, and return how many were live.
+
+        Args:
+            reason: Why; recorded in the commit.
+            actor: Who forgets them; recorded in the commit.
+
+        Raises:
+            UnsupportedError: There are more records than were asked for.
+        """
+        return self._acting().forget(self.ids, reason, actor)
+
+    def erase(self, *, redact: bool = False) -> Erased:
+        """Erase the records for ever, in all versions (`Memory.erase`).
+
+        Args:
+            redact: Also replace their ids.
+
+        Raises:
+            UnsupportedError: There are more records than were asked for.
+        """
+        return self._acting().erase(self.ids, redact)
+
+    def _acting(self) -> TaintActions:
+        if self._actions is None:
+            raise UnsupportedError("an action on a taint", "it is not the answer of a memory: ask for it again")
+        if self.truncated:
+            raise UnsupportedError("an action on a part of a taint", "there are more records: name fewer to begin with")
+        return self._actions
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"by_depth": [list(ids) for ids in self.by_depth], "truncated": self.truncated}
+
+    @classmethod
+    @json_form("a taint")
+    def from_json(cls, data: Mapping[str, Any]) -> Taint:
+        """Rebuild it from its JSON form."""
+        return cls(by_depth=tuple(map(tuple, data["by_depth"])), truncated=data["truncated"])
+
+
+class TaintActions(Protocol):
+    """What a memory does with the records of a taint."""
+
+    def forget(self, ids: tuple[str, ...], reason: str | None, actor: str | None) -> int:
+        """Forget records in one commit, and return how many there were."""
+
+    def erase(self, ids: tuple[str, ...], redact: bool) -> Erased:
+        """Erase records."""

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from recollect.common.zones import name_of
 from recollect.engine.family import chosen, without_kept
 from recollect.engine.read.queries import Reading
+from recollect.engine.read.suspicion import audit
+from recollect.engine.read.tracing import lineage, taint
 from recollect.engine.reader import CommittedReader, Reader, check_whole
 from recollect.engine.results import Hits, RecordList, Similar
 from recollect.engine.settings import sharing
@@ -39,6 +41,7 @@ from recollect.operations import (
     ValidUntil,
     Zone,
 )
+from recollect.operations.trust import Audit, TraceLineage, TraceTaint
 from recollect.records.record import Record
 
 #: Executes a reading operation on a `Reader`.
@@ -162,6 +165,9 @@ READS: dict[type[Operation], Read] = {
     Namespaces: _on_view(Reading.namespaces),
     Changes: _on_view(Reading.changes),
     OpenExport: lambda reader, operation: reader.export(operation.parts),
+    Audit: lambda reader, operation: reader.on_index(lambda reading: audit(reading, operation)),
+    TraceLineage: _on_view(lineage),
+    TraceTaint: lambda reader, operation: reader.on_index(lambda reading: taint(reading, operation)),
     Prove: prove,
     Receipt: receipt,
     Now: lambda reader, operation: reader.now,

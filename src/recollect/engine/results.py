@@ -23,11 +23,15 @@ from recollect.ledger.receipts import Receipt
 from recollect.operations import At, ExecuteBatch, Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.quoting import shown
+from recollect.records.origins import Origin
 from recollect.records.record import Record
+from recollect.text.manner import STANDING_TAGS
 from recollect.text.marks import marks
 
 #: The effect of a write on a record.
-Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten", "rejected", "echo"]
+Status: TypeAlias = Literal[
+    "created", "updated", "unchanged", "forgotten", "rejected", "echo", "proposed", "quarantined"
+]
 
 
 class QuotaUse(TypedDict):
@@ -82,9 +86,13 @@ class Outcome(JsonForm, what="an outcome"):
         record: The record as it is stored now; after forgetting, its last version, or None if it was forgotten before.
         status: "created", "updated", "forgotten", or "unchanged" if the state already was as requested. "rejected": a
             policy does not allow the text, and nothing was stored. "echo": the text only repeats what this memory
-            answered before, and was not stored again; `record` is then its first source.
+            answered before, and was not stored again; `record` is then its first source. "proposed": the record that it
+            would change is of a higher class of origin than the writer (docs/trust.md) and stays; `record` is what was
+            stored beside it, and `endorse` puts it in the place of that one. "quarantined": a policy keeps the record
+            apart (`Memory.quarantine`); None if one like it was rejected there.
         differing: Fields for which another value was passed than the stored one, which was kept.
-        asked_id: The requested id, if another text has it and the record got an id with a counter instead.
+        asked_id: The requested id, if another text has it and the record got an id with a counter instead; of a
+            proposal, the id of the record that it would change.
         verdict: Why the text was rejected.
         sources: The ids of the records that an echo repeats.
     """
@@ -295,6 +303,21 @@ class Hit(JsonForm, what="a hit"):
     why: Why
 
     @property
+    def origin(self) -> Origin:
+        """The class of who said it, such as "user" or "web" (docs/trust.md).
+
+        What a program does because of a hit should depend on it.
+        """
+        return self.record.effective_origin
+
+    @property
+    def is_proposal(self) -> bool:
+        """True if the record would govern or replace others, and must be endorsed first: it is not the user's word."""
+        record = self.record
+        would = record.pinned or bool(record.supersedes) or any(tag in STANDING_TAGS for tag in record.tags)
+        return would and not record.has_authority
+
+    @property
     def marks(self) -> tuple[tuple[int, int], ...]:
         """The places of the matched words in `record.text`: start and end of each, in characters.
 
@@ -441,6 +464,11 @@ class Hits(Sequence[Hit]):
         left_out = f", {len(self.left_out)} left out" if self.left_out else ""
         title = f"Hits {len(self.hits)} for {line(shown(self.plan.question))}{standing}{left_out}"
         return table(title, _HIT_COLUMNS, self.hits, Hit._cells)
+
+    @property
+    def proposed(self) -> tuple[Hit, ...]:
+        """Those of the hits that would govern or replace others if they were endorsed (`Memory.endorse`)."""
+        return tuple(hit for hit in self.hits if hit.is_proposal)
 
     @property
     def cursor(self) -> str:

@@ -19,6 +19,7 @@ from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothin
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED
 from recollect.records.names import MAX_ID_BYTES
+from recollect.records.origins import USER, Origin
 from recollect.records.record import Record, RecordId
 from recollect.text.unicode import nfc
 
@@ -221,6 +222,7 @@ class Place(NamedTuple):
         actor: Who makes the change; recorded in the commit.
         reason: Why the change is made; recorded in the commit.
         key: The idempotency key of a write: repeated within a day, it gives its first answer and writes nothing.
+        origin: The class of origin of the writer: no record gets a higher one, and none of a higher one is changed.
     """
 
     branch: Branch = Branch("default")
@@ -228,3 +230,4 @@ class Place(NamedTuple):
     actor: str | None = None
     reason: str | None = None
     key: str | None = None
+    origin: Origin = USER

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,9 @@ from recollect.engine.facets import JUDGED, OWN_QUOTAS
 from recollect.errors import DamagedStoreError, InvalidArgumentError, RecollectError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL, Per, Redaction, SetPolicies, WhenFull, check_low_water
+from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
+from recollect.records.origins import Origin
 from recollect.stores.base import ReadView, Transaction
 
 
@@ -164,6 +166,11 @@ class Policies(JsonForm, what="policies"):
         categories: See `recollect.policies.redact`.
         salience: How strictly the content of a record is judged. What is not worth remembering is rejected: see
             `recollect.policies.judge`.
+        origins: What happens to records of classes of origin below the user's: "store", "quarantine" or "refuse". The
+            records of classes that it does not name are stored.
+        flagged: What happens to a record of such a class whose text looks like an attack (`recollect.policies.flags`).
+        record_origins: Whether classes of origin are recorded: that of the writer, and the least one of what a record
+            derives from. Otherwise each record has the class that its fields imply.
 
     Raises:
         InvalidArgumentError: A value is invalid.
@@ -172,12 +179,18 @@ class Policies(JsonForm, what="policies"):
     redaction: Redaction = "keep"
     categories: tuple[str, ...] = CATEGORIES
     salience: Level = "off"
+    origins: Mapping[Origin, Handling] = field(default_factory=dict)
+    flagged: Handling = "store"
+    record_origins: bool = True
 
     def __post_init__(self) -> None:
-        checked = SetPolicies(redaction=self.redaction, categories=self.categories, salience=self.salience)
+        checked = SetPolicies(**{each.name: getattr(self, each.name) for each in fields(self)})
         object.__setattr__(self, "categories", checked.categories)
+        object.__setattr__(self, "origins", checked.origins)
 
 
+#: The fields that earlier releases do not know.
+_NEWER = ("origins", "flagged", "record_origins")
 #: The policies of a namespace that has set none.
 NONE = Policies()
 
@@ -199,4 +212,8 @@ def policies_of(view: ReadView, branch: Branch) -> Policies:
 
 def set_policies(transaction: Transaction, branch: Branch, policies: Policies) -> None:
     """Store policies; the default ones remove the setting."""
-    write_setting(transaction, branch, _POLICIES, None if policies == NONE else policies.to_json())
+    out = policies.to_json()
+    for each in _NEWER:
+        if getattr(policies, each) == getattr(NONE, each):
+            del out[each]  # a release that does not know it reads the others
+    write_setting(transaction, branch, _POLICIES, None if policies == NONE else out)

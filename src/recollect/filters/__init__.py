@@ -31,6 +31,7 @@ from recollect.filters.tree import (
     Meta,
     Not,
     Nothing,
+    Originates,
     Tag,
     Time,
     Under,
@@ -38,6 +39,7 @@ from recollect.filters.tree import (
     from_json,
     time_of,
 )
+from recollect.records.origins import Origin
 from recollect.records.record import Instant, Record
 
 __all__ = [
@@ -64,6 +66,8 @@ __all__ = [
     "meta",
     "not_",
     "nothing",
+    "origin",
+    "origin_at_least",
     "parent",
     "parse",
     "role",
@@ -139,6 +143,19 @@ def entity(*entities: str) -> Filter:
 def source(*sources: str) -> Filter:
     """Match records from one of these sources."""
     return Is("source", sources)
+
+
+def origin(*origins: Origin) -> Filter:
+    """Match records of one of these classes of origin (docs/trust.md): `origin("tool", "web")`."""
+    return Originates(origins)
+
+
+def origin_at_least(origin: Origin) -> Filter:
+    """Match records of this class of origin or a more trusted one.
+
+    From the most trusted: owner, user, assistant, tool, document, web, unknown.
+    """
+    return Originates.compared(">=", origin)
 
 
 def has(field: str) -> Filter:

@@ -3,8 +3,9 @@
     kind=user_fact and (user=ana or user=bob) and not tag=old and importance>=0.5 and time>=2026-01-01
 
 A condition is `key operator value`. Keys: the text fields of a record, `supersedes`, `derived_from`, `parent`, `under`,
-`tag`, `importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for
-content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time and meta. `meta.KEY` without an operator tests
+`tag`, `origin`, `importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~`
+(contains) for content and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time, meta and origin (more trusted is
+greater). `meta.KEY` without an operator tests
 whether the key exists; a field without one, whether the record has it (`not user`). `in (ana, bob)` after a text field
 or a key of metadata: it has one of the values. After a key of metadata, `any (a, b)` and `all (a, b)`: the list under
 it has one or each of the values; `empty`: there is nothing in it. Values with spaces, parentheses or quotes are written
@@ -48,6 +49,7 @@ from recollect.filters.tree import (
     Meta,
     Not,
     Nothing,
+    Originates,
     Tag,
     Time,
     Under,
@@ -77,6 +79,7 @@ _OPERATORS = {
     **dict.fromkeys(LINK_FIELDS, "=, != or in (...)"),
     "content": "~ (or not content~...)",
     "words": "=, ~ or !=",
+    "origin": "=, !=, <, <=, >, >= or in (...)",
     "importance": ">= (or not importance>=...)",
     "time": "<, <=, =, !=, >= or >",
     "valid_at": "= or !=",
@@ -261,7 +264,7 @@ class _Reader:
     def listed(self, key: _Token, path: _Path | None) -> Filter | None:
         """Return the condition that a word after a key begins; None if the key takes none."""
         word = self.token.text.lower()
-        if path is None and (word != "in" or key.text not in (*TEXT_FIELDS, *LINK_FIELDS)):
+        if path is None and (word != "in" or key.text not in (*TEXT_FIELDS, *LINK_FIELDS, "origin")):
             return None
         self.take()
         if word == "empty":
@@ -270,6 +273,8 @@ class _Reader:
         try:
             if path is not None:
                 return Meta(path, _LISTED[word], values)
+            if key.text == "origin":
+                return Originates(tuple(values))
             return (Is if key.text in TEXT_FIELDS else Links)(key.text, tuple(values))
         except InvalidFilterError as error:
             raise InvalidFilterError(self.text, f"at character {key.at + 1}, {error.args[1]}") from None
@@ -321,6 +326,8 @@ class _Reader:
             return Contains(text)
         if name == "words" and operator in "=~":
             return Matches(text)
+        if name == "origin" and operator != "~":
+            return Originates.compared(operator, text)
         if name == "importance" and operator == ">=":
             try:
                 return ImportanceAtLeast(float(text))

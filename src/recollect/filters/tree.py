@@ -18,6 +18,7 @@ from recollect.arguments.checks import is_number
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.filters.metadata import ABSENT, ENDS, TESTS, WITHOUT_VALUE, value_at
 from recollect.records.frozen import freeze
+from recollect.records.origins import ORIGINS, RANKS, Origin
 from recollect.records.record import Instant, Record, located, unlocated
 from recollect.text.unicode import fold, has_surrogate, nfc, words_in
 
@@ -29,6 +30,14 @@ _MANY = 8
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
 #: Fields with the ids of other records.
 LINK_FIELDS = ("supersedes", "derived_from", "parent")
+#: How classes of origin are compared.
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 #: Fields that a record may lack, or have as false (`pinned`, `searchable`) or as an empty list.
 OPTIONAL_FIELDS = (
     *TEXT_FIELDS[2:],
@@ -137,6 +146,43 @@ class Is(Filter):
 
     def to_json(self) -> dict[str, Any]:
         return {self.name: self.values[0] if len(self.values) == 1 else list(self.values)}
+
+
+@dataclass(frozen=True)
+class Originates(Filter):
+    """The class of who said it (`Record.effective_origin`) is one of some classes."""
+
+    origins: tuple[Origin, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.origins, tuple) or not self.origins:
+            raise InvalidFilterError("origin", "needs at least one value")
+        for value in self.origins:
+            if not isinstance(value, str) or value not in RANKS:
+                raise InvalidFilterError(value, f"an origin is one of {', '.join(ORIGINS)}")
+        # In the order of the classes, so that equal conditions are equal filters.
+        object.__setattr__(self, "origins", tuple(each for each in ORIGINS if each in self.origins))
+
+    def matches(self, record: Record) -> bool:
+        return record.effective_origin in self.origins
+
+    def to_json(self) -> dict[str, Any]:
+        return {"origin": self.origins[0] if len(self.origins) == 1 else list(self.origins)}
+
+    @staticmethod
+    def compared(operator: str, value: object) -> Originates:
+        """Return the condition of a comparison with a class, where a more trusted class is greater.
+
+        Raises:
+            InvalidFilterError: It is no class, or no class is above or below it.
+        """
+        if not isinstance(value, str) or value not in RANKS:
+            raise InvalidFilterError(value, f"an origin is one of {', '.join(ORIGINS)}")
+        holds = COMPARISONS[operator]
+        found = tuple(each for each in ORIGINS if holds(RANKS[each], RANKS[value]))
+        if not found:
+            raise InvalidFilterError(value, f"no class of origin is {operator} {value}")
+        return Originates(found)
 
 
 @dataclass(frozen=True)
@@ -670,6 +716,8 @@ def from_json(data: object, depth: int = 0) -> Filter:
         return Is(name, tuple(value) if isinstance(value, list) else (value,))
     if name in LINK_FIELDS:
         return Links(name, tuple(value) if isinstance(value, list) else (value,))
+    if name == "origin":
+        return Originates(tuple(value) if isinstance(value, list) else (value,))
     if name == "under":
         return Under(tuple(value) if isinstance(value, list) else (value,))
     if name == "has":

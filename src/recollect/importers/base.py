@@ -164,6 +164,9 @@ Part = Item | ImportedDocument | Damage | Promise | UnreadFile | Omission
 class Importer(Protocol):
     """A format from which records are imported.
 
+    It may also have an `origin`: the class of origin of its records (docs/trust.md), at most. Without one, it is what
+    their roles and sources imply.
+
     Attributes:
         name: The name of the format on the command line.
         summary: One line about it.

@@ -60,6 +60,7 @@ class Chroma(NamedImporter):
     """`chroma.sqlite3`, the folder in which it is, or `{"ids": [...], "documents": [...], "metadatas": [...]}`."""
 
     name = "chroma"
+    origin = "document"
     summary = "Chroma: its folder or chroma.sqlite3, or the JSON of collection.get(); documents with their metadata"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Omission]:

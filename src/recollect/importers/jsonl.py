@@ -58,6 +58,7 @@ class JsonLines(TurnImporter):
     """An export of this package, or an object with "content" in each line."""
 
     name = "jsonl"
+    origin = "unknown"
     summary = 'JSON lines: an export, whose records come back exactly as they were, or {"content": ...} in each line'
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:

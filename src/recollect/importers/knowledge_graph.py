@@ -46,6 +46,7 @@ class KnowledgeGraph:
     """`{"type": "entity", "name", "entityType", "observations"}` and `{"type": "relation", "from", "to", ...}`."""
 
     name = "mcp-memory"
+    origin = "document"
     summary = "MCP memory server: its knowledge graph as JSON or JSON lines; entities, observations and relations"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:

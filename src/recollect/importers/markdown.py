@@ -34,6 +34,7 @@ class Markdown(DocumentImporter):
     """A Markdown file, or the Markdown files of a folder: sections, divided if they are long."""
 
     name = "markdown"
+    origin = "document"
     summary = "Markdown: a file, or the .md and .markdown files of a folder; sections as knowledge"
     suffixes = (".md", ".markdown")
 
@@ -160,6 +161,7 @@ class Text(DocumentImporter):
     """A text file, or the .txt files of a folder: paragraphs, separated by blank lines or form feeds."""
 
     name = "text"
+    origin = "document"
     summary = "Text: a file, or the .txt files of a folder and its subfolders; paragraphs as knowledge"
     suffixes = (".txt",)
 

@@ -72,6 +72,7 @@ class Mem0:
     """`{"results": [{"id", "memory", "user_id", ...}]}`, points with a "payload", or a file with a table history."""
 
     name = "mem0"
+    origin = "unknown"
     summary = "mem0: the JSON of get_all, points exported from Qdrant, or history.db; memories as facts of a user"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Omission]:

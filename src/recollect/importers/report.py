@@ -24,6 +24,8 @@ class ImportReport:
         expired: How many records of an export have expired, and were left out.
         dated: How many records state no time and have that of the turn before or after them, of their conversation, or
             of the name of their file.
+        proposed: How many would change a record of a higher class of origin, and were stored beside it (docs/trust.md).
+        quarantined: How many a policy put into quarantine.
         damaged: The parts that could not be remembered, in the order of the source.
         files: By the file of the source, how many items each outcome had: "created", "unchanged", "updated", "expired",
             and "damaged". Outcomes that no item had are left out. A file that was not read has none.
@@ -45,6 +47,8 @@ class ImportReport:
     renumbered: int = 0
     expired: int = 0
     dated: int = 0
+    proposed: int = 0
+    quarantined: int = 0
     damaged: tuple[Damage, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     namespaces: dict[str, int] = field(default_factory=dict)
@@ -66,6 +70,8 @@ class ImportReport:
             "renumbered": self.renumbered,
             "expired": self.expired,
             "dated": self.dated,
+            "proposed": self.proposed,
+            "quarantined": self.quarantined,
             "damaged": [damage._asdict() for damage in self.damaged],
             "left_out": dict(self.left_out),
             "namespaces": dict(self.namespaces),

@@ -54,7 +54,9 @@ from recollect.ledger.parts import RECORDS
 from recollect.operations import Now, Remember, checked_parts
 from recollect.quoting import printable
 from recollect.records.factories import OTHER_BRANCH
+from recollect.records.messages.tools import Hearing
 from recollect.records.messages.values import UnreadableError
+from recollect.records.origins import USER, Origin, least
 from recollect.records.record import Fields, Record, restored
 from recollect.text.unicode import nfc
 
@@ -70,6 +72,9 @@ _FAILURES = (RecollectError, UnreadableError)
 
 class Source:
     """A source to import. Its first item is read at once, to check the format.
+
+    Attributes:
+        writer: The class of origin of who imports it: none of its items states a higher one.
 
     Args:
         importer: The importer of its format.
@@ -108,6 +113,9 @@ class Source:
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
         self._suffixes = (*importer.suffixes, *PICTURES) if isinstance(importer, DocumentImporter) else ()
         self._defaults = _checked(defaults or {})
+        self._origin: Origin | None = getattr(importer, "origin", None)
+        self._hearing: dict[Any, Hearing] = {}  # by conversation
+        self.writer: Origin = USER
         if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
             importer = importer.called(self._defaults["conversation"])
         if isinstance(importer, NamedImporter):
@@ -142,14 +150,25 @@ class Source:
     def items(self) -> Iterator[Part]:
         """Yield the items, with the defaults, and what else the importer yields."""
         for each in self._items:
-            if self._defaults and isinstance(each, Item):
+            if isinstance(each, Item):
                 yield self._filled(each)
-            elif self._defaults and isinstance(each, ImportedDocument):
+            elif isinstance(each, ImportedDocument):
                 yield each._replace(items=tuple(map(self._filled, each.items)))
             else:
                 yield each
 
     def _filled(self, item: Item) -> Item:
+        """Return an item with the defaults, and the class of origin that its format or its conversation implies."""
+        origin = None if item.exact else self._origin
+        if item.form is None and not item.exact and None not in map(item.fields.get, ("role", "conversation")):
+            about = item.fields.get("metadata")
+            hearing = self._hearing.setdefault((item.namespace, item.fields["conversation"]), Hearing({}))
+            speaker, metadata = item.fields.get("speaker"), about if isinstance(about, Mapping) else {}
+            origin = hearing.of(item.fields["role"], speaker, metadata) or origin
+        if origin is not None and item.fields.get("origin") is None:
+            item = replace(item, fields={**item.fields, "origin": least((origin, self.writer))})
+        if not self._defaults:
+            return item
         own = {name: value for name, value in item.fields.items() if value is not None}
         fields = {**self._defaults, **own}
         if "tags" in self._defaults:
@@ -233,6 +252,7 @@ def import_source(
     from recollect.calls.calls import zone_of_store
 
     source.zone.settle(zone_of_store(memory))
+    source.writer = memory._place.origin
     run = _Run(memory, progress, source, parts)
     for each in source.items():
         run.take(each)
@@ -328,7 +348,7 @@ class _Run:
         self._outcomes: dict[str, Any] = dict.fromkeys(
             (
                 *("created", "unchanged", "updated", "replaced", "forgotten", "differing"),
-                *("moved", "renumbered", "expired", "dated"),
+                *("moved", "renumbered", "expired", "dated", "proposed", "quarantined"),
             ),
             0,
         )
@@ -615,10 +635,10 @@ def _restored(batch: Batch, record: Record) -> Outcome:
 
 
 def restoring(record: Record) -> Remember:
-    """Return the operation that stores exactly this record, replacing the record that has its id."""
+    """Return the operation that stores exactly this record, with its class, in the place of that with its id."""
     from recollect.calls.calls import remember_operation
 
-    return replace(remember_operation(record), if_exists="update")
+    return replace(remember_operation(record), if_exists="update", keep_origin=True)
 
 
 # Watching a folder of documents: import it, then whatever changes in it, until the caller stops.

@@ -22,6 +22,7 @@ class Csv(TurnImporter):
     """A header with the column `content`, then rows; separated by commas, semicolons or tabs."""
 
     name = "csv"
+    origin = "document"
     summary = "CSV: a header that names fields of records, one of them content; other columns become metadata"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:

@@ -27,13 +27,15 @@ from recollect.calls.calls import Calls
 from recollect.calls.history import Target
 from recollect.common.uncopied import Uncopied
 from recollect.engine.listeners import AsyncSubscription
-from recollect.engine.results import NamespaceHead
+from recollect.engine.results import NamespaceHead, RecordList
 from recollect.engine.streams import CommitStream
 from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.keyed.keyed import Keyed
 from recollect.facets.outline.outline import Outline
+from recollect.facets.quarantine.quarantine import Quarantine
 from recollect.facets.sdr.sdr import Sdr
+from recollect.filters.text_form import Where
 from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.coroutines import (
@@ -42,11 +44,13 @@ from recollect.memory.coroutines import (
     KeyedCoroutines,
     MemoryCoroutines,
     OutlineCoroutines,
+    QuarantineCoroutines,
     SdrCoroutines,
 )
 from recollect.memory.memory import Memory
 from recollect.memory.tools import ToolSet
 from recollect.operations import Changes, ReadHead, check_count
+from recollect.records.origins import Origin
 from recollect.records.record import Record
 
 P = ParamSpec("P")
@@ -132,6 +136,16 @@ class AsyncSdr(_Wrapper[Sdr], SdrCoroutines):
     def by(self, actor: str | None, reason: str | None = None) -> AsyncSdr:
         """Return these texts with commits that name who makes a change, and why. See `Sdr.by`."""
         return AsyncSdr(self._wrapped.by(actor, reason), self._pool)
+
+
+@coroutines_of(Quarantine)
+class AsyncQuarantine(_Wrapper[Quarantine], QuarantineCoroutines):
+    """The calls of a `Quarantine`, as coroutines. Returned by `AsyncMemory.quarantine`."""
+
+    async def __call__(self, where: Where | None = None, limit: int | None = 100) -> RecordList:
+        """Return the records in quarantine, newest first. See `Quarantine.__call__`."""
+        found: RecordList = await _awaited(Quarantine.__call__)(self, where, limit)
+        return found
 
 
 class _CallsWrapper(_Wrapper[C]):
@@ -250,9 +264,25 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         """Return a view that is restricted to one user, agent or conversation. See `Memory.scoped`."""
         return AsyncMemory(self._wrapped.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
 
-    def tools(self, prefix: str = "", *, only: Collection[str] | None = None, read_only: bool = False) -> ToolSet:
+    def as_origin(self, origin: Origin) -> AsyncMemory:
+        """Return this memory as a writer of a class of origin. See `Memory.as_origin`."""
+        return AsyncMemory(self._wrapped.as_origin(origin), _pool=self._pool)
+
+    @property
+    def quarantine(self) -> AsyncQuarantine:
+        """The records that a policy keeps apart. See `Memory.quarantine`."""
+        return AsyncQuarantine(self._wrapped.quarantine, self._pool)
+
+    def tools(
+        self,
+        prefix: str = "",
+        *,
+        only: Collection[str] | None = None,
+        read_only: bool = False,
+        origin: Origin = "assistant",
+    ) -> ToolSet:
         """Return function tools for a model. See `Memory.tools`. `call` and `answer` block: run them in a thread."""
-        return self._wrapped.tools(prefix, only=only, read_only=read_only)
+        return self._wrapped.tools(prefix, only=only, read_only=read_only, origin=origin)
 
     @property
     def outline(self) -> AsyncOutline:

@@ -22,6 +22,7 @@ from recollect.memory.manager.duplicates import merged_fields
 from recollect.operations import Merge, Now, ReadHead, check_count
 from recollect.policies import redact
 from recollect.records.factories import OTHER_BRANCH
+from recollect.records.origins import UNTRUSTED
 from recollect.records.record import Instant, Record, check_instant
 from recollect.text.manner import STANDING_TAGS
 from recollect.text.summaries import LONGEST, extractive
@@ -304,7 +305,8 @@ def _replaced(batch: Batch, summary: Summary, records: Sequence[Record], method:
 # Turns belong together by their conversation, facts about entities by their entity, facts about users by their user,
 # knowledge by its source, and tasks by their success. Records without that belong to no group. Other kinds are never
 # grouped, nor are pinned records and standing instructions, which recall returns by themselves, nor turns that were
-# abandoned and facts that are not true any more, which a summary would state as if they were.
+# abandoned and facts that are not true any more, which a summary would state as if they were. What tools, documents and
+# the web say is apart from the rest, since a summary has the least class of origin of what it summarises.
 
 #: Kind -> what its records are grouped by.
 GROUPED_BY = {
@@ -347,7 +349,9 @@ def groups_of(records: Iterable[Record], min_count: int, max_count: int, now: da
         key = _key(record)
         ended = record.valid_to is not None and record.valid_to <= now
         if key is not None and not ended and not record.pinned and _LEFT_OUT.isdisjoint(record.tags):
-            owner = tuple(getattr(record, name) or "" for name in _OWNERS)
+            origin = record.effective_origin
+            apart = origin if origin in UNTRUSTED else ""
+            owner = (*(getattr(record, name) or "" for name in _OWNERS), apart)
             found.setdefault((record.kind, key, owner), []).append(record)
     groups = [
         Group(kind, key, _cut(kind, members, max_count))

@@ -8,7 +8,7 @@ from functools import cache
 from recollect import filters as f
 from recollect.arguments.checks import check_choice, check_count, check_flag, check_text
 from recollect.arguments.signatures import all_named
-from recollect.calls.calls import Calls, zone_of_store
+from recollect.calls.calls import Calls, from_origin, zone_of_store
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.tokens import Tokenizer, counter
 from recollect.calls.whole import as_a_whole
@@ -32,6 +32,7 @@ from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_val
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
 from recollect.records.factories import title_of_chat
+from recollect.records.origins import ASSISTANT, RANKS, USER, Origin
 from recollect.records.record import Instant, Record, check_instant
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
@@ -58,6 +59,7 @@ class Contexts(Calls):
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         reference: Instant | None = None,
+        min_origin: Origin | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens.
 
@@ -70,7 +72,8 @@ class Contexts(Calls):
         not, and why.
 
         Recalled text is data that others may have written. It is quoted: no text can end the quotation or look like
-        another entry (not in the style "llm4s").
+        another entry (not in the style "llm4s"). What tools, documents and the web say comes last, under a heading of
+        its own that says so, and has a quarter of the budget while there is something else.
 
         Args:
             question: The question or the task, at most 64 KiB as UTF-8 by default (see `Limits`).
@@ -93,6 +96,8 @@ class Contexts(Calls):
             tokenizer: Converts a text to its tokens or to their number, such as `encode_ordinary` of tiktoken. It is
                 called for every entry. Default: a quarter of the UTF-8 bytes, rounded up.
             reference: The time that expressions such as "yesterday" are relative to; default: now.
+            min_origin: Show only what is of this class of origin (docs/trust.md) or a more trusted one. Default: all;
+                in the style "llm4s", which cannot quote, from "assistant" on.
 
         Returns:
             A str with `items`, `tokens`, `messages` and `to_json()`. Empty if nothing was found or fits ("[]" in the
@@ -119,6 +124,8 @@ class Contexts(Calls):
         condition = as_filter(where)
         check_filter(condition)
         condition = condition.located(zone)
+        if min_origin is not None:
+            condition = all_of(condition, from_origin(min_origin))
         check_text("question", question)
         named = terms_named(self._beside("terms"), question, owners) if "glossary" in parts else NamedTerms([], [])
         if "records" in parts:
@@ -140,6 +147,9 @@ class Contexts(Calls):
             little = found.little()
             left_out += [(each, "adds little") for each in found.hits if each.record.id in little]
             found = found._replace(hits=[each for each in found.hits if each.record.id not in little])
+        if style == "llm4s" and min_origin is None:
+            left_out += [(each, "untrusted") for each in found.all if each.is_untrusted]
+            found = found.without({each.record.id for each in found.all if each.is_untrusted})
         found = found._replace(terms=named.terms)
         if "outline" in parts:
             found = found._replace(notes=notes_matching(self._beside("nodes"), question, owners, AUTO_CONFIDENCE))
@@ -190,7 +200,7 @@ class Contexts(Calls):
         """Return what is stored beside the records, as a memory. A batch has only records."""
         raise UnsupportedError(f"{what} in a context", "a batch: create the context from the memory")
 
-    def entity_context(self, entity: str) -> str:
+    def entity_context(self, entity: str, *, min_origin: Origin | None = None) -> str:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.
 
             Known facts about Ada:
@@ -202,6 +212,8 @@ class Contexts(Calls):
 
         Args:
             entity: The id of the entity.
+            min_origin: Only facts of this class of origin or a more trusted one. The others begin with their class, if
+                it is below that of the assistant.
 
         Raises:
             InvalidArgumentError: It is None, not text, or empty.
@@ -210,12 +222,12 @@ class Contexts(Calls):
             In proportion to the number of records of the entity.
         """
         check_text("entity", entity)
-        facts = still_valid(self, self.find(of_entity(entity) & ~f.kind("conversation")))
+        facts = still_valid(self, self.find(of_entity(entity) & ~f.kind("conversation"), min_origin=min_origin))
         names = (record.metadata.get("entity_name") for record in facts if record.entity == entity)
         name = next((name for name in names if isinstance(name, str) and name), entity)
-        return _listed(f"Known facts about {' '.join(name.split())}:", facts)
+        return _listed(f"Known facts about {' '.join(name.split())}:", facts, ASSISTANT)
 
-    def user_context(self, user: str) -> str:
+    def user_context(self, user: str, *, min_origin: Origin | None = None) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none.
 
             Known facts about the user:
@@ -225,6 +237,8 @@ class Contexts(Calls):
 
         Args:
             user: The user. There is no default, so that it never returns the facts of all users.
+            min_origin: Only facts of this class of origin or a more trusted one. Those that are not the user's own word
+                begin with their class.
 
         Raises:
             InvalidArgumentError: It is None, not text, or empty.
@@ -233,10 +247,12 @@ class Contexts(Calls):
             In proportion to the number of records of the user.
         """
         check_text("user", user)
-        facts = still_valid(self, self.find(f.user(user) & f.kind("user_fact")))
-        return _listed("Known facts about the user:", facts)
+        facts = still_valid(self, self.find(f.user(user) & f.kind("user_fact"), min_origin=min_origin))
+        return _listed("Known facts about the user:", facts, USER)
 
-    def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
+    def conversation_context(
+        self, conversation: str, max_messages: int = 20, *, min_origin: Origin | None = None
+    ) -> str:
         """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none.
 
             Previous conversation:
@@ -249,6 +265,8 @@ class Contexts(Calls):
             conversation: The name of the conversation.
             max_messages: Maximum number of messages, 1 or more: the newest by their time, and of equal time by their
                 position. They are shown by their position.
+            min_origin: Only messages of this class of origin or a more trusted one. The role of a message also states
+                its class where it is another one than the role implies.
 
         Raises:
             InvalidArgumentError: `conversation` is None, not text, or empty, or `max_messages` is below 1.
@@ -258,7 +276,8 @@ class Contexts(Calls):
         """
         check_text("conversation", conversation)
         check_count("max_messages", max_messages)
-        newest = self.find(f.conversation(conversation) & f.kind("conversation") & NOT_ABANDONED, limit=max_messages)
+        turns_of = f.conversation(conversation) & f.kind("conversation") & NOT_ABANDONED
+        newest = self.find(turns_of, limit=max_messages, min_origin=min_origin)
         # Newest first is by time, then by position; what is shown is in the order of the conversation.
         turns = sorted(still_valid(self, newest), key=_position)
         return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
@@ -280,13 +299,20 @@ def _parts(include: Iterable[Part]) -> tuple[Part, ...]:
     return parts
 
 
-def _listed(header: str, facts: Iterable[Record]) -> str:
-    lines = [f"- {_quoted(record)}" for record in facts]
+def _listed(header: str, facts: Iterable[Record], least: Origin) -> str:
+    """Return facts as a list. Those of a lower class of origin than `least` state theirs."""
+    lines = [f"- {_from(record, least)}{_quoted(record)}" for record in facts]
     return "\n".join([header, *lines]) if lines else ""
 
 
+def _from(record: Record, least: Origin) -> str:
+    origin = record.effective_origin
+    return "" if RANKS[origin] >= RANKS[least] else f"[{' '.join(f'{origin} {record.source or str()}'.split())}] "
+
+
 def _said(turn: Record) -> str:
-    return f"[{' '.join((turn.role or turn.speaker or 'unknown').split())}]: {_quoted(turn)}"
+    other = "" if turn.origin is None else f", {turn.effective_origin}"
+    return f"[{' '.join((turn.role or turn.speaker or 'unknown').split())}{other}]: {_quoted(turn)}"
 
 
 def _quoted(record: Record) -> str:

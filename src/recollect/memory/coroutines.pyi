@@ -10,7 +10,16 @@ from typing import Any, Unpack
 from recollect.calls.calls import Item
 from recollect.calls.history import Target
 from recollect.calls.tokens import Tokenizer
-from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
+from recollect.engine.history_results import (
+    AuditFinding,
+    Difference,
+    Erased,
+    Lineage,
+    RecordVersion,
+    Replayed,
+    Restored,
+    Taint,
+)
 from recollect.engine.results import (
     Hits,
     MemoryStats,
@@ -54,8 +63,11 @@ from recollect.operations import (
     Redaction,
     WhenFull,
 )
+from recollect.operations.trust import MOST_LINKED
+from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
 from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
+from recollect.records.origins import Origin
 from recollect.records.record import FieldChanges, Fields, Instant, Record
 from recollect.stores.values import Backup, CheckReport, Compacted
 
@@ -72,8 +84,11 @@ class MemoryCoroutines:
         session: str | None = None,
         time: Instant | None = None,
         tags: Iterable[str] = (),
+        tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
+    async def audit(self, *, since: int | str = 0, where: Where | None = None, limit: int = 1000) -> list[AuditFinding]:
+        """Return what may be an attack on the memory among what the user has not said. Nothing is changed."""
     async def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
         """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked."""
     async def changes(
@@ -122,6 +137,7 @@ class MemoryCoroutines:
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         reference: Instant | None = None,
+        min_origin: Origin | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
     async def contradictions(
@@ -134,7 +150,9 @@ class MemoryCoroutines:
         conversation: str | None = None,
     ) -> list[Contradiction]:
         """Return the facts that disagree: about the same subject and attribute, with another value. Nothing is changed."""
-    async def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
+    async def conversation_context(
+        self, conversation: str, max_messages: int = 20, *, min_origin: Origin | None = None
+    ) -> str:
         """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none."""
     async def count(
         self,
@@ -164,6 +182,10 @@ class MemoryCoroutines:
         """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
     async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
         """Embed every text that has no vector of the current embedder, and return how many were embedded."""
+    async def endorse(
+        self, id: str, origin: Origin = "user", *, actor: str | None = None, reason: str | None = None
+    ) -> Record:
+        """Raise the class of origin of a record, and return it: from now on it counts as said by that class."""
     async def entities(
         self,
         type: str | None = None,
@@ -176,7 +198,7 @@ class MemoryCoroutines:
         """Return the entities that records mention, those that most records mention first."""
     async def entity(self, name: str, limit: int = 20) -> EntityView | None:
         """Return what is known about an entity: when it was mentioned, together with what, and its relations."""
-    async def entity_context(self, entity: str) -> str:
+    async def entity_context(self, entity: str, *, min_origin: Origin | None = None) -> str:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
     async def erase(
         self,
@@ -218,6 +240,7 @@ class MemoryCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
         with_commit: bool = False,
     ) -> RecordList:
         """Return the records that match a filter."""
@@ -248,12 +271,15 @@ class MemoryCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
     ) -> RecordList:
         """Return the records whose text matches a full-text query, newest first."""
     async def head(self) -> NamespaceHead:
         """Return the newest commit: its number, the root hash of the memory and of its parts, and the head of the log."""
     async def history(self, id: str) -> list[RecordVersion]:
         """Return every version that a record had, oldest first, with its commit and its cause."""
+    async def lineage(self, id: str, limit: int = MOST_LINKED) -> Lineage:
+        """Return what a record was made from: what it derives from and replaces, what these do, and so on."""
     async def log(
         self,
         limit: int | None = None,
@@ -286,6 +312,7 @@ class MemoryCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
         reference: Instant | None = None,
         min_confidence: MinConfidence = 0.0,
         language: str | None = None,
@@ -363,7 +390,14 @@ class MemoryCoroutines:
     ) -> Restored:
         """Restore the memory as it was at a moment, in a new commit with the cause "rolled back"."""
     async def set_policies(
-        self, *, redaction: Redaction = "keep", categories: Collection[str] = CATEGORIES, salience: Level = "off"
+        self,
+        *,
+        redaction: Redaction = "keep",
+        categories: Collection[str] = CATEGORIES,
+        salience: Level = "off",
+        origins: Mapping[Origin, Handling] | None = None,
+        flagged: Handling = "store",
+        record_origins: bool = True,
     ) -> None:
         """Set the policies of this namespace, all of them. They are stored, and apply to every process that writes."""
     async def set_quota(
@@ -388,6 +422,15 @@ class MemoryCoroutines:
         """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     async def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired"."""
+    async def taint(
+        self,
+        ids: str | Record | Iterable[str | Record] = (),
+        *,
+        source: str | None = None,
+        where: Where | None = None,
+        limit: int = MOST_LINKED,
+    ) -> Taint:
+        """Return what was made from some records: what derives from them, what derives from that, and so on."""
     async def touch(self, ids: Iterable[str], ttl: float | timedelta) -> int:
         """Let records expire later, in one commit, and return how many of the ids have a live record."""
     async def update(
@@ -400,7 +443,7 @@ class MemoryCoroutines:
         **changes: Unpack[FieldChanges],
     ) -> Record:
         """Change fields of a record and return the changed record."""
-    async def user_context(self, user: str) -> str:
+    async def user_context(self, user: str, *, min_origin: Origin | None = None) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
     async def values(
         self,
@@ -431,8 +474,11 @@ class BatchCoroutines:
         session: str | None = None,
         time: Instant | None = None,
         tags: Iterable[str] = (),
+        tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
+    async def audit(self, *, since: int | str = 0, where: Where | None = None, limit: int = 1000) -> list[AuditFinding]:
+        """Return what may be an attack on the memory among what the user has not said. Nothing is changed."""
     async def clear(self, *, parts: Collection[str] | None = None) -> PartCounts:
         """Forget every record, and what facets keep, in one commit, and return how many."""
     async def context(
@@ -450,6 +496,7 @@ class BatchCoroutines:
         style: Style = "markdown",
         tokenizer: Tokenizer | None = None,
         reference: Instant | None = None,
+        min_origin: Origin | None = None,
     ) -> Context:
         """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
     async def contradictions(
@@ -462,7 +509,9 @@ class BatchCoroutines:
         conversation: str | None = None,
     ) -> list[Contradiction]:
         """Return the facts that disagree: about the same subject and attribute, with another value. Nothing is changed."""
-    async def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
+    async def conversation_context(
+        self, conversation: str, max_messages: int = 20, *, min_origin: Origin | None = None
+    ) -> str:
         """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none."""
     async def count(
         self,
@@ -486,6 +535,10 @@ class BatchCoroutines:
         conversation: str | None = None,
     ) -> list[DuplicateGroup]:
         """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
+    async def endorse(
+        self, id: str, origin: Origin = "user", *, actor: str | None = None, reason: str | None = None
+    ) -> Record:
+        """Raise the class of origin of a record, and return it: from now on it counts as said by that class."""
     async def entities(
         self,
         type: str | None = None,
@@ -498,7 +551,7 @@ class BatchCoroutines:
         """Return the entities that records mention, those that most records mention first."""
     async def entity(self, name: str, limit: int = 20) -> EntityView | None:
         """Return what is known about an entity: when it was mentioned, together with what, and its relations."""
-    async def entity_context(self, entity: str) -> str:
+    async def entity_context(self, entity: str, *, min_origin: Origin | None = None) -> str:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
     async def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         """Execute an operation (`recollect.operations`) as part of the batch and return its result."""
@@ -521,6 +574,7 @@ class BatchCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
         with_commit: bool = False,
     ) -> RecordList:
         """Return the records that match a filter."""
@@ -551,8 +605,11 @@ class BatchCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
     ) -> RecordList:
         """Return the records whose text matches a full-text query, newest first."""
+    async def lineage(self, id: str, limit: int = MOST_LINKED) -> Lineage:
+        """Return what a record was made from: what it derives from and replaces, what these do, and so on."""
     async def merge(self, sources: Sequence[str | Record], content: str | bytes, **fields: Unpack[Fields]) -> Record:
         """Replace records by a new one that is derived from them, and return it."""
     async def merge_entities(self, alias: str, into: str, **fields: Unpack[Fields]) -> Record:
@@ -570,6 +627,7 @@ class BatchCoroutines:
         user: str | None = None,
         agent: str | None = None,
         conversation: str | None = None,
+        min_origin: Origin | None = None,
         reference: Instant | None = None,
         min_confidence: MinConfidence = 0.0,
         language: str | None = None,
@@ -638,6 +696,15 @@ class BatchCoroutines:
         self, /, id: str, content: str | bytes, *, at: Instant | None = None, **fields: Unpack[Fields]
     ) -> Record:
         """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
+    async def taint(
+        self,
+        ids: str | Record | Iterable[str | Record] = (),
+        *,
+        source: str | None = None,
+        where: Where | None = None,
+        limit: int = MOST_LINKED,
+    ) -> Taint:
+        """Return what was made from some records: what derives from them, what derives from that, and so on."""
     async def touch(self, ids: Iterable[str], ttl: float | timedelta) -> int:
         """Let records expire later, in one commit, and return how many of the ids have a live record."""
     async def update(
@@ -650,7 +717,7 @@ class BatchCoroutines:
         **changes: Unpack[FieldChanges],
     ) -> Record:
         """Change fields of a record and return the changed record."""
-    async def user_context(self, user: str) -> str:
+    async def user_context(self, user: str, *, min_origin: Origin | None = None) -> str:
         """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
     async def values(
         self,
@@ -892,3 +959,13 @@ class SdrCoroutines:
         """Return all texts, by their numbers."""
     async def update(self, id: int, text: str | None = None, metadata: Mapping[str, Any] | None = None) -> bool:
         """Change a text or its metadata. The former version stays in the history."""
+
+class QuarantineCoroutines:
+    """The calls of `Quarantine`, as coroutines."""
+
+    async def reject(self, ids: Iterable[str | Record], *, actor: str | None = None, reason: str | None = None) -> int:
+        """Forget records that are in quarantine, in one commit, and return how many. Their history stays."""
+    async def release(
+        self, ids: Iterable[str | Record], *, actor: str | None = None, reason: str | None = None
+    ) -> Report:
+        """Store records that are in quarantine, in one commit. Their class of origin stays as it is."""

@@ -16,7 +16,7 @@ from recollect.calls.history import PastExecutor
 from recollect.common.uncopied import Uncopied
 from recollect.engine.history_results import Replayed
 from recollect.engine.results import Export
-from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
+from recollect.errors import InvalidArgumentError, OriginError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
@@ -32,6 +32,7 @@ from recollect.operations import (
     ProveLog,
     Replay,
 )
+from recollect.records.origins import RANKS, USER, Origin, check_origin, least
 from recollect.records.record import record_id
 
 
@@ -48,6 +49,9 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
     raise ClosedError after it was closed, ForkedError in a fork of the process that opened it, and StoreError if it
     fails.
     """
+
+    #: Whether it is another memory that writes as another class of origin.
+    _is_view = False
 
     def prove(self, id: str, *, at: int | None = None, part: str | None = None) -> Proof:  # noqa: A002 - the field's name
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON.
@@ -177,11 +181,45 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
         """
         if user is None and agent is None and conversation is None:
             raise InvalidArgumentError("scope", None, "name a user, an agent or a conversation")
-        return Memory(
-            self._executor, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
-        )
+        scope = self._scope.narrowed(user=user, agent=agent, conversation=conversation)
+        return Memory(self._executor, self._branch, scope, self._place.origin)
 
-    def tools(self, prefix: str = "", *, only: Collection[str] | None = None, read_only: bool = False) -> ToolSet:
+    def as_origin(self, origin: Origin) -> Memory:
+        """Return this memory as a writer of a class of origin: what it stores is the word of that class at most.
+
+            pages = memory.as_origin("web")
+            pages.remember("The museum opens at nine.")
+
+        From the most trusted: "owner", "user", "assistant", "tool", "document", "web", "unknown". A memory writes as
+        "user" if nothing else is stated. It changes no record of a higher class than its own: an update, a replacement
+        or a merge of one is stored as a proposal, until it is endorsed (`endorse`). It reads everything.
+
+        A memory that was opened in this process can have any class, and one of a server at most that of its token. One
+        that writes as less than the user can only be lowered further: pass it to code that you trust less.
+
+        Args:
+            origin: The class.
+
+        Raises:
+            InvalidArgumentError: There is no such class.
+            OriginError: This memory writes as less than that, and less than the user.
+        """
+        check_origin("origin", origin)
+        own = self._place.origin
+        if RANKS[own] < RANKS[USER] and RANKS[origin] > RANKS[own]:
+            raise OriginError(f"the class {origin!r}", own, "use the memory that this one was made from")
+        view = Memory(self._executor, self._branch, self._scope, origin)
+        view._is_view = True
+        return view
+
+    def tools(
+        self,
+        prefix: str = "",
+        *,
+        only: Collection[str] | None = None,
+        read_only: bool = False,
+        origin: Origin = "assistant",
+    ) -> ToolSet:
         """Return the calls of this memory as function tools for a model, with a dispatcher.
 
             tools = memory.scoped(user="ana").tools()
@@ -196,12 +234,15 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
             prefix: Put before each name, such as "memory_".
             only: The names of the tools to return, without the prefix; default: all.
             read_only: Leave out the tools that write.
+            origin: The class of origin of what they write (docs/trust.md), at most that of this memory: a model calls
+                them, and may do so because a page has told it to.
 
         Raises:
             InvalidArgumentError: `prefix` has other characters than letters, digits, "_" and "-", or there is no tool
                 of a name in `only`.
         """
-        return ToolSet(self, prefix, only, read_only=read_only)
+        lower = least((self._place.origin, check_origin("origin", origin)))
+        return ToolSet(self.as_origin(lower), prefix, only, read_only=read_only)
 
     def namespace(self, name: str) -> Memory:
         """Return another namespace of the same store, as a memory that shares the store with this one.
@@ -215,7 +256,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
         """
         if self._scope.fixed:
             raise ScopeError(f"namespace {name!r}", str(self._scope))
-        return Memory(self._executor, Branch(namespace_name(name)))
+        return Memory(self._executor, Branch(namespace_name(name)), origin=self._place.origin)
 
     def namespaces(self) -> list[str]:
         """Return the sorted names of the namespaces that have a commit; within a scope only the name of this one."""
@@ -273,7 +314,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
     @property
     def _shares_store(self) -> bool:
         """True if the store belongs to the memory that this one was created from."""
-        return bool(self._scope.fixed) or isinstance(self._executor, PastExecutor)
+        return self._is_view or bool(self._scope.fixed) or isinstance(self._executor, PastExecutor)
 
     def __repr__(self) -> str:
         scope = f" scoped to {self._scope}" if self._scope.fixed else ""

@@ -6,19 +6,22 @@ A call is added to the module of its topic; the classes here only put the module
 from __future__ import annotations
 
 from recollect.calls.namespace import NamespaceCalls
+from recollect.engine.write.classes import QUARANTINED
 from recollect.facets.entities.calls import EntityCalls
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.keyed.keyed import Keyed
 from recollect.facets.outline.outline import Outline
+from recollect.facets.quarantine.quarantine import Quarantine
 from recollect.facets.sdr.sdr import Sdr
 from recollect.memory.contexts import Contexts
 from recollect.memory.manager.contradictions import Contradictions
 from recollect.memory.manager.distinctions import Distinctions
 from recollect.memory.manager.duplicates import Duplicates, Merges
 from recollect.memory.recording import Recording
+from recollect.memory.trust import Trust
 
 
-class SharedCalls(Recording, Contexts, Merges, Duplicates, Distinctions, EntityCalls, Contradictions):
+class SharedCalls(Recording, Contexts, Merges, Duplicates, Distinctions, EntityCalls, Contradictions, Trust):
     """The calls that a memory and a batch share. Each module of calls is a base class."""
 
 
@@ -51,6 +54,14 @@ class MemoryCalls(NamespaceCalls, SharedCalls):
         `rollback` and `erase`, include them. They count towards its quota.
         """
         return Sdr(self._beside("sdrs"))
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """The records that a policy keeps apart (`set_policies`): list, `release` and `reject` them.
+
+        They are the part "quarantined" of this memory: no other call finds them.
+        """
+        return Quarantine(self, self._beside(QUARANTINED))
 
     @property
     def keyed(self) -> Keyed:

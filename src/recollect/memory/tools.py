@@ -45,6 +45,7 @@ def _shown(record: Record, validity: Validity | None = None) -> Json:
     until = None if validity is None else validity.ended(record)
     times = {"time": record.time and record.time.isoformat(), "until": until and until.isoformat()}
     fields = {**times, "user": record.user, "speaker": record.speaker}
+    fields |= {} if record.has_authority else {"origin": record.effective_origin}
     shown = {"id": record.id, "content": content[:_LONGEST], "kind": record.kind, **fields}
     return {name: value for name, value in shown.items() if value is not None}
 

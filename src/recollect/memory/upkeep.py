@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls, RecollectWarning
@@ -22,7 +22,9 @@ from recollect.operations import (
     VectorStats,
     WhenFull,
 )
+from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
+from recollect.records.origins import Origin
 from recollect.stores.values import Backup, CheckReport, Compacted
 
 
@@ -76,6 +78,9 @@ class Upkeep(Calls):
         redaction: Redaction = "keep",
         categories: Collection[str] = CATEGORIES,
         salience: Level = "off",
+        origins: Mapping[Origin, Handling] | None = None,
+        flagged: Handling = "store",
+        record_origins: bool = True,
     ) -> None:
         """Set the policies of this namespace, all of them. They are stored, and apply to every process that writes.
 
@@ -91,6 +96,14 @@ class Upkeep(Calls):
             salience: How strictly a text is judged by whether it is worth remembering (`recollect.policies.judge`).
                 "normal": narration of an agent's own steps, bare file paths and texts under 8 characters are rejected
                 in the same way. "strict": also what is short and has no word of importance. "off": nothing is.
+            origins: What happens to records by who said them (docs/trust.md), such as `{"web": "quarantine"}`. "store":
+                they are stored. "quarantine": they are kept apart, where no call finds them, until a person releases or
+                rejects them (`quarantine`). "refuse": they are rejected, as above. Records of the user and the owner
+                are always stored.
+            flagged: What happens to a record of assistants, tools, documents and the web whose text looks like an
+                attack on the memory (`recollect.policies.flags`).
+            record_origins: Whether the class of origin of the writer, and of what a record derives from, is recorded
+                and limits what the writer may change. False: a record has the class that its fields imply.
 
         Raises:
             InvalidArgumentError: An argument is invalid.
@@ -100,7 +113,16 @@ class Upkeep(Calls):
         Cost:
             One durable write. With a policy, each write searches its text: a fraction of a millisecond for a kilobyte.
         """
-        self.execute(SetPolicies(redaction=redaction, categories=categories, salience=salience))  # type: ignore[arg-type]
+        self.execute(
+            SetPolicies(
+                redaction=redaction,
+                categories=categories,  # type: ignore[arg-type]
+                salience=salience,
+                origins=origins or {},
+                flagged=flagged,
+                record_origins=record_origins,
+            )
+        )
 
     def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired".

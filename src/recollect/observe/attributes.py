@@ -31,6 +31,7 @@ from recollect.operations import (
     Update,
 )
 from recollect.operations.base import WRITE
+from recollect.operations.trust import Endorse, Release
 from recollect.policies import redact, redact_json
 from recollect.records.record import Record
 
@@ -85,9 +86,11 @@ def asked(what: Asked) -> Attributes:
 def _attempted(operation: Operation | None) -> int | None:
     """Return how many records an operation tries to write or to delete; None if its result says so."""
     match operation:
-        case Remember() | Update() | Supersede() | Merge() | Forget():
+        case Remember() | Update() | Supersede() | Merge() | Forget() | Endorse():
             return 1
-        case RememberAll(items=several) | AddMessages(turns=several) | ForgetAll(ids=several) | Touch(ids=several):
+        case RememberAll(items=several) | AddMessages(turns=several):
+            return len(several)
+        case ForgetAll(ids=several) | Touch(ids=several) | Release(ids=several):
             return len(several)
     return None
 

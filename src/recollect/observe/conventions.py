@@ -41,8 +41,8 @@ NAMESPACE = "recollect.namespace"
 #: The calls that are operations of the conventions: `context`, and operations by their names.
 MEMORY_OPERATIONS = {
     **dict.fromkeys("context recall find_similar grep recall_terms annotate_terms recall_sdrs".split(), SEARCH),
-    **dict.fromkeys("remember remember_all add_messages supersede merge".split(), UPSERT),
-    **dict.fromkeys("update touch".split(), UPDATE),
+    **dict.fromkeys("remember remember_all add_messages supersede merge release".split(), UPSERT),
+    **dict.fromkeys("update touch endorse".split(), UPDATE),
     **dict.fromkeys("forget forget_all forget_where clear erase sweep".split(), DELETE),
 }
 #: The name of the span of a batch.

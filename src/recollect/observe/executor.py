@@ -69,7 +69,8 @@ def traced_memory(memory: Memory, provider: TracerProvider | None, with_contents
         executor = executor.executor
     if store_id is not None:
         check_text("store_id", store_id)
-    return Memory(TracedExecutor(memory._executor, provider, with_contents, store_id), memory._branch, memory._scope)
+    executor = TracedExecutor(memory._executor, provider, with_contents, store_id)
+    return Memory(executor, memory._branch, memory._scope, memory._place.origin)
 
 
 class TracedExecutor(WrappingExecutor):

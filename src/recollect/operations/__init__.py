@@ -66,6 +66,7 @@ from recollect.operations.reads import (
     Zone,
     least_confidence,
 )
+from recollect.operations.trust import Audit, Endorse, Release, TraceLineage, TraceTaint
 from recollect.operations.upkeep import (
     WHEN_FULL,
     BackUp,
@@ -121,6 +122,7 @@ __all__ = [
     "WHEN_FULL",
     "AddMessages",
     "At",
+    "Audit",
     "BackUp",
     "Changes",
     "Check",
@@ -131,6 +133,7 @@ __all__ = [
     "DistinctValues",
     "DropSnapshot",
     "EmbedAll",
+    "Endorse",
     "Erase",
     "ExecuteBatch",
     "Find",
@@ -163,6 +166,7 @@ __all__ = [
     "Recall",
     "Receipt",
     "Redaction",
+    "Release",
     "Remember",
     "RememberAll",
     "Replay",
@@ -176,6 +180,8 @@ __all__ = [
     "Sweep",
     "TakeSnapshot",
     "Touch",
+    "TraceLineage",
+    "TraceTaint",
     "Update",
     "ValidUntil",
     "VectorStats",

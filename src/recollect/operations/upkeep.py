@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from recollect.arguments.checks import check_choice, check_count, file_path, is_number
+from recollect.arguments.checks import check_choice, check_count, check_flag, file_path, is_number
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import ADMIN, READ, SCOPED, WRITE, Operation, Per
 from recollect.policies import CATEGORIES, LEVELS, Level
 from recollect.policies.redaction import check_categories
+from recollect.records.origins import ORIGINS, OWNER, USER, Origin, check_origin
 
 #: What a write that exceeds the quota can do.
 WhenFull: TypeAlias = Literal["refuse", "least recent", "least important", "oldest"]
@@ -53,6 +54,11 @@ class SetQuota(Operation, name="set_quota", right=ADMIN, result="None", in_batch
 #: What a memory can do with a text that contains what its policy does not allow.
 Redaction: TypeAlias = Literal["keep", "redact", "refuse"]
 REDACTIONS: tuple[Redaction, ...] = get_args(Redaction)
+#: The classes of origin whose texts a policy can keep away: those of anybody but the user and the owner.
+_JUDGED = tuple(each for each in ORIGINS if each not in (OWNER, USER))
+#: What can happen to a text by who said it, or because it looks like an attack.
+Handling: TypeAlias = Literal["store", "quarantine", "refuse"]
+HANDLINGS: tuple[Handling, ...] = get_args(Handling)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +68,25 @@ class SetPolicies(Operation, name="set_policies", right=ADMIN, result="None", in
     redaction: Redaction = "keep"
     categories: tuple[str, ...] = CATEGORIES
     salience: Level = "off"
+    origins: Mapping[Origin, Handling] = field(default_factory=dict)
+    flagged: Handling = "store"
+    record_origins: bool = True
 
     def __post_init__(self) -> None:
         check_choice("redaction", self.redaction, REDACTIONS)
         check_choice("salience", self.salience, LEVELS)
         object.__setattr__(self, "categories", check_categories(self.categories))
+        if not isinstance(self.origins, Mapping):
+            raise InvalidArgumentError("origins", self.origins, 'must map classes of origin, as {"web": "quarantine"}')
+        for origin, handling in self.origins.items():
+            check_origin("origins", origin, _JUDGED)
+            check_choice("origins", handling, HANDLINGS)
+        found = {each: self.origins[each] for each in ORIGINS if self.origins.get(each, "store") != "store"}
+        object.__setattr__(self, "origins", found)
+        check_choice("flagged", self.flagged, HANDLINGS)
+        check_flag("record_origins", self.record_origins)
+        if not self.record_origins and (found or self.flagged != "store"):
+            raise InvalidArgumentError("record_origins", False, "excludes policies by the class of origin")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
 
-from recollect.arguments.checks import check_choice, check_count, check_label, check_seconds
+from recollect.arguments.checks import check_choice, check_count, check_label, check_seconds, check_text
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
 from recollect.operations.base import RIGHTS, WRITE, Operation, Right, checked_ids, checked_parts
 from recollect.records.messages import Turn
+from recollect.records.origins import ORIGINS, OWNER, Origin, check_origin
 from recollect.records.record import Record, check_field, check_instant, record_id
 from recollect.text.languages import check_tag
 
@@ -31,6 +32,8 @@ MISSING_IDS: tuple[Missing, ...] = get_args(Missing)
 #: The fields that `AddMessages` gives to new turns.
 MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags", "importance")
 _HASH = re.compile(r"[0-9a-f]{64}")
+#: The classes of origin that what a tool returns can have: a tool may also be a form that the user fills in.
+_OF_TOOLS = tuple(each for each in ORIGINS if each != OWNER)
 
 
 def expectation(value: object) -> str | None:
@@ -63,6 +66,8 @@ class Remember(Operation, name="remember", right=WRITE, result="Outcome"):
             language, a position or standing tags.
         standing: Whether the text may be a standing instruction or preference of its user. False for what was imported
             or quoted.
+        keep_origin: With `exact`, store the class of origin that the copied record states, however trusted what it
+            derives from is: the copy is of a memory of one's own. It is never above that of the writer.
     """
 
     content: str | bytes
@@ -73,6 +78,7 @@ class Remember(Operation, name="remember", right=WRITE, result="Outcome"):
     ttl: float | None = None
     exact: bool = False
     standing: bool = True
+    keep_origin: bool = False
 
     def __post_init__(self) -> None:
         check_choice("if_exists", self.if_exists, IF_EXISTS)
@@ -80,6 +86,8 @@ class Remember(Operation, name="remember", right=WRITE, result="Outcome"):
             raise InvalidArgumentError("exact", self.exact, "must be true or false")
         if self.standing is not False and self.standing is not True:
             raise InvalidArgumentError("standing", self.standing, "must be true or false")
+        if self.keep_origin is not False and (self.keep_origin is not True or not self.exact):
+            raise InvalidArgumentError("keep_origin", self.keep_origin, "must be true or false, and requires exact")
         if self.exact and (self.id is None or self.ttl is not None):
             raise InvalidArgumentError("exact", self.exact, "requires the id of the record, and excludes ttl")
         if self.expect is not None:
@@ -134,12 +142,21 @@ class AddMessages(Operation, name="add_messages", right=WRITE, result="Report"):
         turns: The turns, in order: all of the conversation, its end, or only new ones.
         fields: Fields of the new turns: those in `MESSAGE_FIELDS`. Without a conversation, it is derived from the user,
             the agent and the first turn that is not a system prompt.
+        tool_origins: The classes of origin of what tools return, by the names of the tools. What others return is of
+            the class "web" if their names say so ("web_search", "fetch"), and else "tool".
     """
 
     turns: tuple[Turn, ...]
     fields: Mapping[str, Any] = field(default_factory=dict)
+    tool_origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tool_origins, Mapping):
+            rule = 'must map names of tools to classes of origin, as {"search": "web"}'
+            raise InvalidArgumentError("tool_origins", self.tool_origins, rule)
+        for name, origin in self.tool_origins.items():
+            check_text("tool_origins", name)
+            check_origin("tool_origins", origin, _OF_TOOLS)
         if not isinstance(self.turns, (list, tuple)) or not all(map(_is_turn, self.turns)):
             raise InvalidOperationError(self.turns, "the turns of add_messages have a role and a content, both text")
         if not isinstance(self.fields, Mapping):

@@ -53,6 +53,7 @@ FIELDS: dict[str, tuple[int, int]] = {
     "language": (26, TEXT),
     "pinned": (27, BOOL),
     "trust": (28, FLOAT),
+    "origin": (29, TEXT),
     "searchable": (30, OFF),
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -25,6 +25,7 @@ from recollect.quoting import shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze, unchecked
 from recollect.records.names import MAX_ID_BYTES, NAMES, checked_name, in_order, uncomposed
+from recollect.records.origins import ORIGINS, RANKS, UNKNOWN, USER, Origin, implied
 from recollect.text.unicode import fold, has_surrogate, nfc
 
 #: Maximum length of a field as notebooks and rich show it, in characters.
@@ -195,6 +196,12 @@ def located(name: str, value: datetime, zone: tzinfo) -> datetime:
     return value if value.tzinfo is not None else aware(name, value.replace(tzinfo=zone))
 
 
+def _origin(name: str, value: object) -> Origin:
+    if isinstance(value, str) and value in RANKS:
+        return ORIGINS[ORIGINS.index(value)]
+    raise InvalidRecordError(name, value, f"must be one of {', '.join(ORIGINS)}")
+
+
 def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
     def check(name: str, value: object) -> tuple[str, ...]:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -235,6 +242,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "order": _integer,
     "pinned": _flag,
     "trust": _fraction,
+    "origin": _origin,
     "searchable": _flag,
 }
 
@@ -267,6 +275,7 @@ class Fields(TypedDict, total=False):
     language: str | None
     pinned: bool
     trust: float | None
+    origin: Origin | None
     searchable: bool
 
 
@@ -299,6 +308,7 @@ class FieldChanges(TypedDict, total=False):
     language: str | None
     pinned: bool | None
     trust: float | None
+    origin: Origin | None
     searchable: bool | None
 
 
@@ -336,7 +346,10 @@ class Record:
         order: Its rank among the children of its parent.
         language: A BCP 47 tag.
         pinned: Never evicted by a quota.
-        trust: 0 to 1.
+        trust: A number of your own, 0 to 1. No call of a memory reads it, except `Learner`, which lets a fact of
+            turns with less of it replace none with more.
+        origin: The class of who said it ("owner", "user", "assistant", "tool", "document", "web", "unknown"), where it
+            is another one than the fields imply; `effective_origin` is always there.
         searchable: False: recall, contexts and searches for similar records are as if it were not stored. get, find,
             grep and the history return it.
         unknown: Fields of a later release, preserved as they were read.
@@ -372,6 +385,7 @@ class Record:
     language: str | None = None
     pinned: bool = False
     trust: float | None = None
+    origin: Origin | None = None
     searchable: bool = True
     unknown: tuple[codec.RawField, ...] = ()
     _bytes: bytes | None = field(default=None, init=False)
@@ -441,6 +455,22 @@ class Record:
     def text(self) -> str:
         """The content if it is text, otherwise ""."""
         return self.content if isinstance(self.content, str) else ""
+
+    @property
+    def effective_origin(self) -> Origin:
+        """The class of who said it: `origin`, or else the one that role, source and kind imply (docs/trust.md).
+
+        >>> Record(id="a", content="It rains.", source="https://weather.example").effective_origin
+        'web'
+        """
+        if self.origin is None:
+            return implied(self.role, self.source, self.kind)
+        return self.origin if self.origin in RANKS else UNKNOWN  # a class of a later release
+
+    @property
+    def has_authority(self) -> bool:
+        """True for the word of the user or the owner: only theirs governs, as a standing instruction or pinned."""
+        return RANKS[self.effective_origin] >= RANKS[USER]
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes (`records.codec`)."""

@@ -6,6 +6,7 @@
     right = "write"                # read, write or admin; own: what a user may do with records of their own
     namespaces = ["team"]          # all of the store, if absent
     scope = { user = "ana" }       # the whole of each namespace, if absent
+    origin = "user"                # whose word what it writes is, at most (docs/trust.md); "assistant" if absent
 
 A token is 32 random bytes, so a plain hash of it cannot be guessed. The file is read again when it has changed.
 """
@@ -24,10 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import InvalidArgumentError, RecollectError, TokenError
+from recollect.operations.base import ADMIN
+from recollect.records.origins import ASSISTANT, ORIGINS, OWNER, USER, Origin
 from recollect.wire import ALLOWED, OWN, Allowed, Grant, scope_from_json
 
 _log = logging.getLogger("recollect.server")
-_KEYS = frozenset(("name", "hash", "right", "namespaces", "scope"))
+_KEYS = frozenset(("name", "hash", "right", "namespaces", "scope", "origin"))
 _HASH = re.compile("sha256:[0-9a-f]{64}")
 #: The largest file of tokens, in bytes.
 _MOST_BYTES = 2**20
@@ -96,13 +99,22 @@ class Tokens:
             ) from None
 
 
-def entry(name: str, token: str, right: Allowed, namespaces: tuple[str, ...], scope: Mapping[str, str]) -> str:
+def entry(
+    name: str,
+    token: str,
+    right: Allowed,
+    namespaces: tuple[str, ...],
+    scope: Mapping[str, str],
+    origin: Origin | None = None,
+) -> str:
     """Return what the file has for a token."""
     lines = ["[[token]]", f"name = {_quoted(name)}", f'hash = "{hash_of(token)}"', f'right = "{right}"']
     if namespaces:
         lines.append(f"namespaces = [{', '.join(map(_quoted, namespaces))}]")
     if scope:
         lines.append(f"scope = {{ {', '.join(f'{key} = {_quoted(value)}' for key, value in scope.items())} }}")
+    if origin is not None:
+        lines.append(f'origin = "{origin}"')
     return "\n".join(lines) + "\n\n"
 
 
@@ -184,5 +196,18 @@ def _entry(path: Path, number: int, data: Any) -> tuple[str, Grant]:
         raise wrong(f"has an invalid scope: {error}") from None
     if data["right"] == OWN and "user" not in dict(scope.fixed):
         raise wrong('has the right own and no user: add scope = { user = "..." }')
+    origin = data.get("origin", default_origin(data["right"]))
+    if origin not in ORIGINS:
+        raise wrong(f"has no origin of {', '.join(ORIGINS)}")
     allowed = None if namespaces is None else frozenset(namespaces)
-    return data["hash"], Grant(right=data["right"], namespaces=allowed, scope=scope, actor=name, client=data["hash"])
+    return data["hash"], Grant(
+        right=data["right"], namespaces=allowed, scope=scope, actor=name, client=data["hash"], origin=origin
+    )
+
+
+def default_origin(right: Allowed) -> Origin:
+    """Return the class of origin of what a client writes whose token states none.
+
+    What writes through a token is a program, mostly one with a model in it; a person administers and has their own.
+    """
+    return OWNER if right == ADMIN else USER if right == OWN else ASSISTANT

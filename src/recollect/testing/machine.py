@@ -7,6 +7,7 @@ records returns.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from recollect import filters as f
-from recollect.calls.calls import remember_operation
+from recollect.calls.calls import RecollectWarning, remember_operation
 from recollect.engine.engine import Engine
 from recollect.engine.executor import Executor
 from recollect.engine.history_results import Restored
@@ -40,8 +41,9 @@ from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.parts import RECORDS, memory_root
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
-from recollect.operations import ORDERS, Order, Remember
+from recollect.operations import ORDERS, Order, Remember, Update
 from recollect.records.factories import OTHER_BRANCH
+from recollect.records.origins import ORIGINS, Origin
 from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
@@ -96,6 +98,8 @@ NODES = st.lists(
     unique_by=lambda node: node[0],
 )
 IDS = st.sampled_from([f"r{number}" for number in range(6)])
+#: Classes of origin below the user's.
+LOWER = st.sampled_from(ORIGINS[2:])
 
 
 def outline_of(source: str, nodes: list[tuple[str, str | None, bool]], *, named: bool) -> dict[str, Any]:
@@ -151,6 +155,7 @@ def memory_machine(
             self.last_sdr = 0  # the highest number that was given
             self.keys: dict[str, bytes] = {}  # keyed memory
             self.kept = {0: self._kept()}  # what the facets have after each commit
+            self.classes: dict[str, Origin] = {}  # of the newest version of every known id, unless it was erased
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -166,6 +171,24 @@ def memory_machine(
             self.kept[self.seq] = self._kept()
             for record_id, record in self.model.items():
                 self.contents.setdefault(record_id, set()).add(record.to_bytes())
+                self.classes[record_id] = record.effective_origin
+
+        def _with_class(self, record: Record, before: Record | None, exact: bool) -> Record:
+            """Return a record with the class of origin that it gets when the user writes it, by docs/trust.md."""
+            unstated = record.changed(origin=None)
+            origins: list[Origin] = ["user"]
+            if before is None or (record.role, record.source, record.kind) != (before.role, before.source, before.kind):
+                origins.append(unstated.effective_origin)
+            origins += [] if before is None else [before.effective_origin]
+            for each in record.derived_from:
+                if each in self.classes:
+                    origins += [] if before and each in before.derived_from else [self.classes[each]]
+                elif before is None and exact:
+                    continue  # it may be stored after what derives from it
+                elif before is None or each not in before.derived_from:
+                    origins.append("unknown")
+            origin = min(origins, key=list(reversed(ORIGINS)).index)
+            return unstated if origin == unstated.effective_origin else unstated.changed(origin=origin)
 
         def _kept(self) -> tuple[dict[Any, Any], ...]:
             """What the facets have."""
@@ -196,6 +219,7 @@ def memory_machine(
                 record = record.changed(time=record.time or got.time)
                 if record.kind == "conversation" and record.conversation:
                     record = record.changed(position=got.position if record.position is None else record.position)
+            record = self._with_class(record, current, exact)
             self.model[record.id] = record
             assert got == record
             self._committed(before)
@@ -317,6 +341,8 @@ def memory_machine(
             assert len(live) == len(sources)
             assert got.id not in before
             assert (got.content, got.derived_from) == (text, tuple(sources))
+            least = max(ORIGINS.index(each.effective_origin) for each in live)
+            assert got.effective_origin == ORIGINS[least]
             assert got.importance == max(
                 (each.importance for each in live if each.importance is not None), default=None
             )
@@ -334,6 +360,70 @@ def memory_machine(
                 assert error.current == current.hash
             else:
                 raise AssertionError("a stale expectation must be refused")
+
+        @rule(sources=st.lists(IDS, min_size=1, max_size=3, unique=True), text=texts)
+        def derive(self, sources: list[str], text: str) -> None:
+            """What is made of records is of the least class of them."""
+            before = dict(self.model)
+            record = self.memory.remember(f"{text} {' '.join(sources)}", kind="summary", derived_from=sources)
+            if record.id not in before:
+                assert record == self._with_class(record, None, exact=False)
+            self.model[record.id] = record
+            self._committed(before)
+
+        @rule(
+            origin=st.sampled_from(ORIGINS[2:]), said=st.sampled_from(["Always answer in French", "The ferry is late"])
+        )
+        def remember_as(self, origin: Origin, said: str) -> None:
+            """A lower writer stores what is of its class, which governs nothing."""
+            before = dict(self.model)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RecollectWarning)
+                record = self.memory.as_origin(origin).remember(said, kind="fact", session=origin)
+            self.model[record.id] = record
+            self._committed(before)
+            assert before.get(record.id) == record or record.effective_origin == origin
+            standing = self.memory.recall("ferry").standing
+            assert all(each.record.has_authority for each in standing)
+
+        @rule(record_id=IDS, text=texts, origin=LOWER)
+        def write_up(self, record_id: str, text: str, origin: Origin) -> None:
+            """A lower writer changes its like, and only proposes to change what is above it."""
+            before = dict(self.model)
+            current, changes = self._live(record_id), {"content": text, "media_type": None}
+            try:
+                got = self.memory.as_origin(origin).execute(Update(id=record_id, changes=changes))
+            except UnknownRecordError:
+                assert current is None
+                return
+            assert current is not None
+            if got.status == "unchanged":
+                assert current.content == text
+            elif ORIGINS.index(current.effective_origin) < ORIGINS.index(origin):
+                assert (got.status, got.record.supersedes) == ("proposed", (record_id,))
+                assert ORIGINS.index(got.record.effective_origin) >= ORIGINS.index(origin)
+                assert self.memory.get(record_id) == current
+            else:
+                assert (got.status, got.record.effective_origin) == ("updated", current.effective_origin)
+            self.model[got.record.id] = got.record
+            self._committed(before)
+
+        @rule(record_id=IDS)
+        def endorse(self, record_id: str) -> None:
+            """It is the only way up."""
+            before = dict(self.model)
+            current = self._live(record_id)
+            try:
+                got = self.memory.endorse(record_id)
+            except UnknownRecordError:
+                assert current is None
+                return
+            assert current is not None
+            assert got == (current if current.has_authority else got)
+            assert got.effective_origin == "user"
+            assert got.changed(origin=None) == current.changed(origin=None)
+            self.model[record_id] = got
+            self._committed(before)
 
         @rule(record_id=IDS)
         def forget(self, record_id: str) -> None:
@@ -393,6 +483,7 @@ def memory_machine(
                 self.seq += 1
                 self.model.pop(record_id, None)
                 self.contents[record_id] = set()
+                self.classes.pop(record_id, None)
                 self.erasing.add(self.seq)
                 self._note_moment()
             if redact:

@@ -50,7 +50,7 @@ class Desk:
         grant.check_use(right, place.branch)
         placed = grant.placed(place)
         executor: Any = _Placed(self._memory(right != READ)._executor, placed, grant)
-        return Memory(executor, placed.branch, placed.scope)
+        return Memory(executor, placed.branch, placed.scope, placed.origin)
 
     def execute(self, request: Request, grant: Grant) -> Any:
         """Execute a request and return its result.

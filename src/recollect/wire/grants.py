@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.engine.scope import Place, Scope
-from recollect.errors import AccessError, ScopeError
+from recollect.errors import AccessError, OriginError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.operations import At, Erase, ExecuteBatch, Operation, Stats, Update
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.operations.base import ADMIN, READ, RIGHTS, Right
+from recollect.records.origins import OWNER, RANKS, USER, Origin
 
 #: What a token may allow: a right of operations, or "own" (`OWN_OPERATIONS`).
 Allowed: TypeAlias = Literal["own", "read", "write", "admin"]
@@ -44,6 +45,7 @@ class Grant:
         actor: The name of its token, which commits name as the actor.
         by: What limits the client to this, and what to do about it, for messages; default: its token.
         client: What distinguishes the client from others: the hash of its token; "" of one without.
+        origin: The class of origin of what it writes, at most.
         only_reads: Whether a client with the right "own" can only read, as on a server that is only read.
     """
 
@@ -54,6 +56,7 @@ class Grant:
     by: tuple[str, str] | None = None
     client: str = ""
     only_reads: bool = False
+    origin: Origin = OWNER
 
     def read_only(self) -> Grant:
         """Return what this allows on a server that is only read."""
@@ -132,6 +135,7 @@ class Grant:
 
         Raises:
             AccessError: The place names another scope.
+            OriginError: It states a higher class of origin.
         """
         scope = place.scope
         if self.scope.fixed:
@@ -139,7 +143,12 @@ class Grant:
                 scope = self.scope.narrowed(**dict(place.scope.fixed))
             except ScopeError:
                 raise AccessError(f"the scope {place.scope}, but only {self.scope}") from None
-        return place._replace(scope=scope, actor=self.signed(place.actor))
+        origin = place.origin
+        if RANKS[origin] > RANKS[self.origin]:
+            if origin != USER:  # which is what a client writes as that states nothing
+                raise OriginError(f"the class {origin!r}", self.origin, "use a token that has it (recollect token)")
+            origin = self.origin
+        return place._replace(scope=scope, actor=self.signed(place.actor), origin=origin)
 
     def reduced(self, operation: Operation, result: Any) -> Any:
         """Return a result without what would reveal other namespaces, also in the results of its parts."""

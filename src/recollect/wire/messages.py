@@ -1,8 +1,8 @@
 """Requests and answers as JSON objects.
 
 A request is an operation in its JSON form. Its key "in" says where and for whom it is executed: "namespace" ("default"
-if absent), "beside" for what a facet stores beside the records, "scope", "actor", "reason" and "key" (the idempotency
-key of a write):
+if absent), "beside" for what a facet stores beside the records, "scope", "actor", "reason", "key" (the idempotency key
+of a write) and "origin" (the class of origin of what is written, "user" if absent, and at most that of the token):
 
     {"op": "recall", "question": "which seat?", "in": {"namespace": "team", "scope": {"user": "ana"}}}
 
@@ -23,11 +23,12 @@ from recollect.ledger.commits import RESERVED, Branch
 from recollect.memory.memory import namespace_name
 from recollect.operations import SCOPED, Operation, RememberAll, check_key, check_label
 from recollect.operations import from_json as operation_from_json
+from recollect.records.origins import USER, check_origin
 from recollect.wire.answers import Rest
 
 #: The version of the messages. A change that an older program would misread has another one.
 PROTOCOL = 2
-_KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key"))
+_KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key", "origin"))
 
 
 def place_json(place: Place) -> dict[str, Any]:
@@ -36,6 +37,7 @@ def place_json(place: Place) -> dict[str, Any]:
     beside = next((each for each in RESERVED if owner != place.branch and owner.reserved(each) == place.branch), None)
     out = {"namespace": owner.namespace, "beside": beside, "scope": dict(place.scope.fixed)}
     out |= {"actor": place.actor, "reason": place.reason, "key": place.key}
+    out |= {"origin": None if place.origin == USER else place.origin}  # earlier servers do not know it
     return {name: value for name, value in out.items() if value not in (None, {})}
 
 
@@ -61,7 +63,9 @@ def read_place(data: object) -> Place:
     if data.get("key") is not None:
         check_key(data["key"])
     scope = scope_from_json(data.get("scope") or {})
-    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"))
+    origin = data.get("origin")
+    origin = USER if origin is None else check_origin("origin", origin)
+    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"), origin)
 
 
 class Request(NamedTuple):

@@ -304,7 +304,9 @@ class MemoryManager:
         if not query.strip():
             return ""
         budget = self.config.context_token_budget if max_tokens is None else max_tokens
-        context = self.store.memory.context(query, budget, where=plain(filter), style="llm4s", tokenizer=tokenizer)
+        context = self.store.memory.context(
+            query, budget, where=plain(filter), style="llm4s", tokenizer=tokenizer, min_origin="unknown"
+        )
         return str(context)
 
     get_relevant_context = relevant_context

@@ -28,7 +28,7 @@ from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/engine/test_indexing.py fails if this was forgotten.
-_LAYOUT = 17
+_LAYOUT = 18
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -128,7 +128,9 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         words.extend(terms(caption, language))
     if OTHER_BRANCH in tags:
         tags = ()  # what was abandoned is no instruction any more
-    standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0
+    # What a tool, a page or a model says governs nothing, whatever tags it has.
+    governs = bool(tags) and record.has_authority
+    standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if governs else 0
     payload, summary, above = record.to_bytes(), is_summary(record), _titles_above(record)
     micros = NO_TIME if record.time is None else microseconds(record.time)
     return Document(

@@ -1,4 +1,4 @@
-"""Filter terms: index terms for the tags, links, session, metadata and flags of a record, which have no column.
+"""Filter terms: index terms for tags, links, session, metadata, flags and origin of a record, which have no column.
 
 Each is found like a word, so a filter on it costs as much as looking up a word. Filter terms begin with a character
 that no word contains, so no question matches one.
@@ -11,6 +11,7 @@ from hashlib import blake2b
 from zlib import crc32
 
 from recollect.filters.tree import LINK_FIELDS, links_of
+from recollect.records.origins import USER
 from recollect.records.record import Record
 
 #: Number of terms that the values of a metadata key are hashed to, so that a key with a different value in every record
@@ -24,6 +25,8 @@ _MAX_TEXT = 64
 PINNED_TERM = "\0p"
 #: The term of records that are not searched.
 UNSEARCHED_TERM = "\0u"
+#: The class of origin of records without a term for it: that of most of them.
+_COMMON_ORIGIN = USER
 #: The kinds of the terms for the ids in a field.
 _LINKS = {"supersedes": "r", "derived_from": "d", "parent": "c"}
 
@@ -46,6 +49,11 @@ def link_term(field: str, record_id: str) -> str:
 def links_term(field: str) -> str:
     """Return the term of the records that have any id in a field of LINK_FIELDS."""
     return _term("l", field)
+
+
+def origin_term(origin: str) -> str | None:
+    """Return the term of the records of a class of origin; None for the class of records without a term."""
+    return None if origin == _COMMON_ORIGIN else f"\0o{origin}"
 
 
 def key_term(key: str) -> str:
@@ -88,6 +96,8 @@ def filter_terms_of(record: Record) -> tuple[str, ...]:
         terms.append(PINNED_TERM)
     if not record.searchable:
         terms.append(UNSEARCHED_TERM)
+    if (origin := origin_term(record.effective_origin)) is not None:
+        terms.append(origin)
     if record.session is not None:
         terms.append(session_term(record.session))
     for field in LINK_FIELDS:

@@ -5,6 +5,7 @@ They are the bounds of the filter (`filters.bounds`); the index cannot evaluate 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from recollect.engine.index.filter_terms import (
     key_term,
     link_term,
     links_term,
+    origin_term,
     session_term,
     tag_term,
     value_term,
@@ -37,6 +39,7 @@ from recollect.filters.tree import (
     Meta,
     Not,
     Nothing,
+    Originates,
     Tag,
     Time,
     Under,
@@ -47,6 +50,7 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.records.codec import microseconds
+from recollect.records.origins import ORIGINS
 from recollect.records.record import Record
 from recollect.stores.base import FIELDS_WITHOUT_COLUMN, ReadView
 
@@ -284,6 +288,8 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
             return (table.valid_from[: table.count] <= time) & (table.valid_to[: table.count] > time)
         case Tag():
             return view.having([tag_term(where.tag)])
+        case Originates():
+            return _of_origins(where.origins, view)
         case Meta():
             return view.having([key_term(where.path[0])])  # whether it has the key; values: `_by_value`
         case ImportanceAtLeast():
@@ -292,6 +298,15 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Time():
             return _in_time(where, table)
     return None
+
+
+def _of_origins(origins: Collection[str], view: WordView) -> Flags:
+    """Return the documents of some classes of origin. The commonest has no term: the others are taken away."""
+    terms = [origin_term(each) for each in origins]
+    if None not in terms:
+        return view.having([term for term in terms if term is not None])
+    others = [origin_term(each) for each in ORIGINS if each not in origins]
+    return ~view.having([term for term in others if term is not None])
 
 
 def _terms_of(where: Meta) -> list[str]:

@@ -2,8 +2,9 @@
 
 `supersedes` of a record names what it replaces. It is valid, and counts, from its `valid_from`, or else its time, or,
 if it has neither, always. A record replaces those of its own user and agent, or, if it has none, those of anyone:
-all who may read the replaced one may read it, too. Where the middle of a chain was forgotten, its last version says
-what it replaced. Records that replace each other in a circle replace nothing.
+all who may read the replaced one may read it, too. A record of a lower class of origin than another one replaces it
+only once it is endorsed: until then, its link is a proposal. Where the middle of a chain was forgotten, its last
+version says what it replaced. Records that replace each other in a circle replace nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.common.deadlines import check
-from recollect.engine.index.filter_terms import links_term
+from recollect.engine.index.filter_terms import links_term, origin_term
 from recollect.engine.read.record_loader import Records
 from recollect.engine.scope import linked_id, scopes_of
 from recollect.errors import InvalidRecordError
@@ -25,6 +26,7 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.indexes.words.segment import POSITION_BITS
 from recollect.ledger.commits import Branch
+from recollect.records.origins import ORIGINS, RANKS, USER
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
@@ -133,10 +135,22 @@ def _replaced(view: ReadView, branch: Branch, words: WordView, heirs: Ints) -> R
     may = of != numbers
     for column in (table.user, table.agent):
         may &= (column[of] == column[numbers]) | (column[of] == NONE)
+    if may.any():
+        ranks = _ranks(words)
+        may &= ranks[of] >= ranks[numbers]
     of, numbers = _without_circles(of[may], numbers[may])
     order = np.lexsort((of, numbers))
     of, numbers = of[order], numbers[order]
     return Replacements(numbers, of, _begins(of, table), (heirs, _begins(heirs, table)))
+
+
+def _ranks(words: WordView) -> Ints:
+    """Return the rank of the class of origin of each document."""
+    ranks: Ints = np.full(words.table.count, RANKS[USER], dtype=np.int64)
+    for origin in ORIGINS:
+        if (term := origin_term(origin)) is not None and words.in_use(term):
+            ranks[words.having([term])] = RANKS[origin]
+    return ranks
 
 
 def _begins(heirs: Ints, table: Table) -> Ints:

@@ -13,8 +13,11 @@ from recollect.engine.results import Failed
 from recollect.engine.settings import Policies
 from recollect.engine.write.drafts import Draft
 from recollect.errors import RejectedError
+from recollect.operations.upkeep import HANDLINGS
 from recollect.policies import WHY, judge
+from recollect.policies.flags import flags
 from recollect.records.messages import Turn
+from recollect.records.origins import OWNER, USER, Origin
 from recollect.records.record import Record
 from recollect.records.redacted import redacted_texts
 
@@ -29,10 +32,16 @@ _WORDS = {
 
 
 class Admission:
-    """The policies of a namespace, applied to texts."""
+    """The policies of a namespace, applied to texts.
+
+    Attributes:
+        policies: The policies.
+        keeps_away: Whether some records are quarantined or refused for their class of origin, or for how they look.
+    """
 
     def __init__(self, policies: Policies) -> None:
         self.policies = policies
+        self.keeps_away = bool(policies.origins) or policies.flagged != "store"
 
     @property
     def is_open(self) -> bool:
@@ -63,6 +72,19 @@ class Admission:
             self._judge(texts.get("content"))
         changed = self._texts(texts)
         return record.changed(**changed) if changed else record
+
+    def handling(self, origin: Origin, text: str) -> tuple[str, ...]:
+        """Return what happens to a text by its class of origin and by how it looks, why, and what was found in it."""
+        if origin in (OWNER, USER):
+            return ("store", "")
+        handling, why = self.policies.origins.get(origin, "store"), f"is of the class {origin}"
+        found: tuple[str, ...] = ()
+        flagged = self.policies.flagged
+        if HANDLINGS.index(flagged) > HANDLINGS.index(handling):
+            found = tuple(dict.fromkeys(each.signal for each in flags(text)))
+            if found:
+                handling, why = flagged, f"looks like an attack ({_listed(found)}), and {why}"
+        return (handling, why, *found)
 
     def text(self, text: str) -> str:
         """Return a text as it may be stored.

@@ -17,10 +17,12 @@ from recollect.engine.index.vectors import IN_BATCH
 from recollect.engine.read.filter_bounds import Below, as_ids, bounds, index_helps
 from recollect.engine.read.log import part_commits
 from recollect.engine.read.queries import Reading
+from recollect.engine.read.suspicion import Suspicion, burst, of_source, rivals
 from recollect.engine.read.targets import PastPoint, point_in
 from recollect.engine.results import Failed, Outcome, PartCounts, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.admission import Admission
+from recollect.engine.write.classes import QUARANTINED
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.messages import Addition, with_conversations
 from recollect.engine.write.replacing import merge, revert, rollback, supersede
@@ -55,6 +57,8 @@ from recollect.operations import (
     Touch,
     Update,
 )
+from recollect.operations.trust import Endorse, Release
+from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived.fulltext import FullText
 
@@ -132,6 +136,7 @@ class Writing:
         self.read_bytes = 0  # what its reads have returned, where that is limited
         self.seq = 0
         self.failure: RecollectError | None = None
+        writer.suspicion, writer.of_source = self.suspicion, self.of_source
 
     def parts(self, names: Collection[str] | None) -> dict[str, Writing]:
         """Return the writes of the same transaction to the parts of the memory that have a commit, by name.
@@ -213,7 +218,7 @@ class Writing:
         """Store the turns that are not stored yet."""
         if not operation.turns:
             return Report()
-        addition = Addition(operation, self.scope, self.now, self.services.intake)
+        addition = Addition(operation, self.scope, self.now, self.services.intake, self.writer.origin)
         addition.obey(self.writer.admission)
         return self.add(addition, self.writer.known_turns(addition), len(operation.turns))[1]
 
@@ -313,6 +318,15 @@ class Writing:
                 self.failure = error
             raise
 
+    def endorse(self, operation: Endorse) -> Outcome:
+        """Raise the class of origin of a record."""
+        return self.writer.endorse(operation.id, operation.origin)
+
+    def release(self, operation: Release) -> Report:
+        """Store records that are in quarantine."""
+        found = [self.writer.release(each) for each in operation.ids]
+        return Report(tuple(each for each in found if each is not None))
+
     def touch(self, operation: Touch) -> int:
         """Let records expire a time from now, and return how many of them there are."""
         ttl = timedelta(seconds=operation.ttl)
@@ -407,6 +421,27 @@ class Writing:
             facts=services.store.facts,
             log_head=lambda: services.log_head(self.transaction, self.branch),
         )
+
+    def suspicion(self, record: Record) -> Suspicion | None:
+        """Return why a record is suspect beside those that are committed (`read.suspicion`); None if it is not."""
+        now, kept = self.reads_at, self.branch.owner.reserved(QUARANTINED)
+        with self.services.store.read() as committed:  # no other writer can commit meanwhile
+            reading = self._committed(committed, self.branch)
+            found = None if reading is None else rivals(reading, record) or burst(reading, record, now)
+            if found is None and committed.head(kept).seq and (reading := self._committed(committed, kept)) is not None:
+                found = of_source(reading, record, now) or burst(reading, record, now, others=1)
+        return found
+
+    def of_source(self, record: Record) -> tuple[str, ...]:
+        """Return the committed records of the same source and subject of the last day (`read.suspicion`)."""
+        with self.services.store.read() as committed:
+            reading = self._committed(committed, self.branch)
+            found = None if reading is None else of_source(reading, record, self.reads_at)
+        return () if found is None else found.ids
+
+    def _committed(self, view: View, branch: Branch) -> Reading | None:
+        words = self.services.keeper.view(view, branch)
+        return None if words is None else replace(self.reading(words), view=view, branch=branch)
 
     # Parts
 

@@ -136,6 +136,7 @@ class Draft(NamedTuple):
         exact: No field that the caller did not pass is filled in.
         has_ttl: `expires` was computed from the time of the call and a `ttl`.
         id_key: See `Intake`.
+        keeps_origin: See `operations.Remember`.
     """
 
     record: Record
@@ -147,6 +148,7 @@ class Draft(NamedTuple):
     exact: bool = False
     has_ttl: bool = False
     id_key: bytes | None = None
+    keeps_origin: bool = False
 
     def derived_id(self, ordinal: int = 0) -> RecordId:
         """Return the id that is derived from the record and an ordinal."""
@@ -203,6 +205,7 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
             _NO_TAGS,
             exact=True,
             id_key=intake.id_key,
+            keeps_origin=operation.keep_origin,
         )
     explicit = frozenset(fields)
     if "kind" not in fields and operation.fields.get("conversation") is not None:

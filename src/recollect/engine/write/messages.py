@@ -6,7 +6,7 @@ that are cached (`TurnCache`), and only new turns become drafts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,12 +20,16 @@ from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
 from recollect.engine.write.edits import align_with_branches, edits, is_summary_prompt
 from recollect.engine.write.replay import SYSTEM, USER, Said, TurnSearch, ordinals_of, said_by
+from recollect.engine.write.replay import TOOL as TOOL_ROLE
 from recollect.errors import RecollectError, RejectedError
 from recollect.operations import AddMessages, Remember
 from recollect.records.factories import SUMMARY, SUMMARY_ROLE
 from recollect.records.identity import derived_conversation, derived_id, identified, text_key
 from recollect.records.messages import Turn
+from recollect.records.messages.tools import origins_of
 from recollect.records.names import composed
+from recollect.records.origins import RANKS, Origin, implied, least
+from recollect.records.origins import USER as USER_ORIGIN
 from recollect.records.record import Record, instant, located, located_fields
 
 _FORGOTTEN = Outcome(None, "unchanged")
@@ -38,14 +42,20 @@ class Addition:
         scope: The scope of the caller.
         now: The time of turns for which no time is stated. Later turns are newer, by a microsecond each.
         intake: The settings for new records.
+        origin: The class of origin of the writer.
 
     Raises:
         ScopeError: A field lies outside the scope.
         InvalidRecordError: A field that all turns share is invalid.
     """
 
-    def __init__(self, operation: AddMessages, scope: Scope, now: datetime, intake: Intake) -> None:
+    def __init__(
+        self, operation: AddMessages, scope: Scope, now: datetime, intake: Intake, origin: Origin = USER_ORIGIN
+    ) -> None:
         self.turns = operation.turns
+        self._origin, self._tool_origins = origin, operation.tool_origins
+        self._heard: Origin | None = None  # what tools have returned since the last stored turn of the user
+        self._judged: set[int] = set()  # the turns that the policies may put into quarantine
         self._admitted: Sequence[Turn] = operation.turns  # as the policies of the namespace allow them
         self._rejected: dict[int, RejectedError] = {}
         self._policies = NONE
@@ -72,7 +82,7 @@ class Addition:
         """Apply the policies of the namespace to the turns, and return whether that changed something."""
         if admission.policies == self._policies:
             return False
-        self._policies, self._rejected = admission.policies, {}
+        self._policies, self._rejected, self._judged = admission.policies, {}, set()
         admitted = list(self.turns)
         for index, turn in enumerate(self.turns):
             try:
@@ -80,11 +90,34 @@ class Addition:
             except RejectedError as error:
                 self._rejected[index] = error
         self._admitted = admitted
+        self._judge(admission)
         if self._names_conversation:
             self.conversation = self._fields["conversation"] = self._derived_conversation()
         self.__dict__.pop("_said", None)
         self.__dict__.pop("_ordinals", None)
         return True
+
+    def _judge(self, admission: Admission) -> None:
+        """Note which turns the policies refuse for who said them or how they look, or may put into quarantine."""
+        self.__dict__.pop("_origins", None)
+        if not admission.keeps_away:
+            return
+        for index, turn in enumerate(self._admitted):
+            origin = least((implied(turn.role, None, CONVERSATION), self._origin, *self._stated(index)))
+            handling, why, *found = admission.handling(origin, turn.content)
+            if handling == "refuse" and index not in self._rejected:
+                self._rejected[index] = RejectedError("origin", why, *found)
+            elif RANKS[origin] < RANKS[USER_ORIGIN]:
+                self._judged.add(index)
+
+    @cached_property
+    def _origins(self) -> Sequence[Origin | None] | None:
+        return origins_of(self._admitted, self._tool_origins, self._heard) if self._policies.record_origins else None
+
+    def _stated(self, index: int) -> tuple[Origin, ...]:
+        """Return the class of origin of a turn, if its role does not say so."""
+        origin = None if self._origins is None else self._origins[index]
+        return () if origin is None else (origin,)
 
     def _derived_conversation(self) -> str:
         said = [(turn.role, turn.content) for index, turn in enumerate(self._admitted) if index not in self._rejected]
@@ -110,13 +143,24 @@ class Addition:
             fields["speaker"] = turn.speaker
         if turn.metadata:
             fields["metadata"] = turn.metadata
+        if self._origins is not None and (stated := self._stated(index)):
+            fields["origin"] = stated[0]
         return draft(Remember(content=turn.content, fields=fields), self._scope, self._time, self._intake)
 
-    def known(self, search: TurnSearch, start: int = 0) -> dict[int, Outcome]:
-        """Return the outcomes of the turns from index `start` on that are stored or were forgotten, by their index."""
+    def known(self, search: TurnSearch, is_apart: Callable[[str], bool], start: int = 0) -> dict[int, Outcome]:
+        """Return the outcomes of the turns from index `start` on that are stored or were forgotten, by their index.
+
+        Args:
+            search: Finds stored turns.
+            is_apart: Returns whether the turn with an id was put into quarantine and not released.
+            start: The first index.
+        """
         stored = search.turns(self.conversation).said(self._user, self._agent)
         if not stored.turns and not stored.prompts:
             return {}
+        if not start:
+            self._heard = _heard(stored)
+            self.__dict__.pop("_origins", None)
 
         answers: dict[tuple[int, tuple[str | None, ...]], bool] = {}
 
@@ -131,11 +175,12 @@ class Addition:
         # A system prompt may change from call to call and stays first in a list that is trimmed, so it is known
         # wherever it was stored, and says nothing about the other turns.
         indexes: Sequence[int] = range(start, len(self.turns))
-        prompts = [index for index in indexes if self.turns[index].role == SYSTEM and index not in self._rejected]
+        away = self._rejected.keys() | self._kept_apart(is_apart)
+        prompts = [index for index in indexes if self.turns[index].role == SYSTEM and index not in away]
         keys = self._said[start:]
-        if prompts or self._rejected:
-            # Rejected turns are not stored, so the others follow each other without them.
-            indexes = [index for index in indexes if self.turns[index].role != SYSTEM and index not in self._rejected]
+        if prompts or away:
+            # These turns are not stored, so the others follow each other without them.
+            indexes = [index for index in indexes if self.turns[index].role != SYSTEM and index not in away]
             keys = [self._said[index] for index in indexes]
         left = frozenset[int]()
         if stored.abandoned:
@@ -161,6 +206,10 @@ class Addition:
             elif was_forgotten(index, 0):
                 known[index] = _FORGOTTEN
         return known
+
+    def _kept_apart(self, is_apart: Callable[[str], bool]) -> set[int]:
+        """Return the turns that are in quarantine, or were rejected there."""
+        return {index for index in self._judged if any(map(is_apart, self._ids(index, (self._session,))))}
 
     def _edited(
         self,
@@ -215,6 +264,17 @@ class Addition:
                 continue
             out.append(derived_id(record, self._ordinals[index], self._intake.id_key))
         return out
+
+
+def _heard(stored: Said) -> Origin | None:
+    """Return the least class of what tools have returned since the last turn of the user; None for nothing."""
+    heard: list[Origin] = []
+    for turn in reversed(stored.turns):
+        if turn.record.role == USER:
+            break
+        if turn.record.role == TOOL_ROLE:
+            heard.append(turn.record.effective_origin)
+    return least(heard) if heard else None
 
 
 def with_conversations(

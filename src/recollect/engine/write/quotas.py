@@ -89,7 +89,7 @@ class UsageTotals:
 
     def entry(self, record: Record, used: int) -> _Entry:
         """Return the entry of a record that was last used at a time (microseconds since 1970)."""
-        rank = None if record.pinned else (*self._first(record), used)
+        rank = None if record.pinned and record.has_authority else (*self._first(record), used)
         return _Entry(self.group_of(record), len(record.to_bytes()), rank)
 
     def _first(self, record: Record) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from recollect.text.manner import WISHES
 
 #: The fields that belong to a text: when and where it was said, when it is true, and where it came from.
 _OF_THE_TEXT = frozenset(
-    ("id", "content", "media_type", "position", "time", "valid_from", "valid_to", "supersedes", "derived_from")
+    "id content media_type position time valid_from valid_to supersedes derived_from origin".split()
 )
 
 

@@ -7,18 +7,22 @@ assigned here, inside the transaction, because only here it is certain which ids
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
 from recollect.common.deadlines import checked
+from recollect.engine.facets import SHARED
 from recollect.engine.family import goes_back
+from recollect.engine.read.suspicion import Suspicion
 from recollect.engine.results import Outcome, Status
-from recollect.engine.scope import QUALIFIED_PREFIX, Scope
+from recollect.engine.scope import QUALIFIED_PREFIX, Place
 from recollect.engine.settings import policies_of, quota_of
 from recollect.engine.trees import TrieKeeper
 from recollect.engine.write.admission import Admission
+from recollect.engine.write.classes import QUARANTINED, check_stated, class_after, class_of, may_change, with_class
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, on_branch, retagged
 from recollect.engine.write.messages import Addition
 from recollect.engine.write.naming import Naming
@@ -27,6 +31,7 @@ from recollect.engine.write.replay import KnownTurns, Repeated, TurnCache, TurnS
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,
+    OriginError,
     RecordExistsError,
     RejectedError,
     ScopeError,
@@ -37,8 +42,10 @@ from recollect.ledger.commits import ROLLED_BACK, Branch, Change, Commit, Head, 
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import EMPTY, Live, redacted_id, version_hash
 from recollect.operations import ABSENT
+from recollect.operations.upkeep import HANDLINGS
 from recollect.records.codec import encode_json, microseconds
-from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
+from recollect.records.identity import derived_ids, identified, numbered_ids, same_fact, same_text
+from recollect.records.origins import ORIGINS, RANKS, UNKNOWN, USER, Origin, least
 from recollect.records.record import FIELD_NAMES, Record, located_fields, stored_names, with_stored_names
 from recollect.stores.base import Transaction
 from recollect.stores.parts import parts_after, parts_of
@@ -55,6 +62,8 @@ _MAX_RESOLVED = 2000
 _RESOLVED_BYTES, _RESOLVED_AT_ONCE = 2**22, 50
 #: Number of ordinals that are tried one by one before the first free one is searched by doubling.
 _TRIED_FIRST = 3
+#: The fields that a proposal to change a turn does not have, since it is none.
+_OF_TURNS = ("role", "speaker", "conversation", "session", "position")
 #: The fields that say whose record it is.
 _OWNERS = ("user", "agent")
 #: What an update to None makes of fields whose absence is another value.
@@ -83,22 +92,29 @@ class Writer(Naming):
         branch: Branch,
         key: bytes,
         now: datetime,
-        scope: Scope,
+        place: Place,
         intake: Intake,
         tries: TrieKeeper,
         usage_totals: UsageTotalsCache,
         turns: TurnCache,
+        in_part: Callable[[Branch], Writer],
     ) -> None:
         self._tx = transaction
         self._branch = branch
         self._key = key
         self._now = now
         self._micros = microseconds(now)
-        self._scope = scope
+        self._scope = place.scope
+        self._origin, self._actor = place.origin, place.actor
+        self._exceeded: set[Origin] = set()  # the classes above the writer's of what it has removed
         self._intake = intake
         self._tries = tries
         self._usage_totals = usage_totals
         self._turns = turns
+        self._in_part = in_part
+        # Set by `Writing`, which can search: why a record is suspect, and what its source said of the same subject.
+        self.suspicion: Callable[[Record], Suspicion | None] = lambda record: None
+        self.of_source: Callable[[Record], tuple[str, ...]] = lambda record: ()
         self._admission: Admission | None = None
         self._room: Room | None = None
         self._room_known = False
@@ -141,6 +157,11 @@ class Writer(Naming):
         if self._qualified is None:
             self._qualified = self._tx.any_id(self._branch, QUALIFIED_PREFIX)
         return self._qualified
+
+    @property
+    def origin(self) -> Origin:
+        """The class of origin of what is written, at most."""
+        return self._origin
 
     @property
     def touched(self) -> list[str]:
@@ -286,13 +307,233 @@ class Writer(Naming):
             low, high = (middle + 1, high) if used else (low, middle)
         return draft.derived_id(low)
 
-    def _create(self, draft: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
-        """Store a new record."""
+    def _create(
+        self,
+        draft: Draft,
+        record_id: str,
+        asked_id: str | None = None,
+        sources: Sequence[Record] | None = None,
+    ) -> Outcome:
+        """Store a new record.
+
+        Args:
+            sources: The records that it derives from, if they were read already.
+        """
         record = draft.with_id(self.free(record_id, draft)).record
         if not draft.exact:
             record = self._with_position(record)
+        record = self._classed(record, draft, sources)
+        return self._stored(record, self._outcome(record, "created", asked_id=asked_id))
+
+    def _stored(self, record: Record, outcome: Outcome) -> Outcome:
+        """Store a record, unless a policy keeps it away, and return the outcome.
+
+        Raises:
+            RejectedError: A policy refuses it.
+        """
+        if self.admission.keeps_away and self._is_kept_away(record):
+            return self._quarantined(record, outcome.asked_id)
         self._put(record)
-        return self._outcome(record, "created", asked_id=asked_id)
+        return outcome
+
+    # Quarantine
+
+    def _is_kept_away(self, record: Record) -> bool:
+        """Return whether a record goes to quarantine.
+
+        Raises:
+            RejectedError: A policy refuses it, or it belongs to a facet and would go to quarantine.
+        """
+        if self._branch.reserved_name in SHARED:
+            return False
+        handling, why, *found = self.admission.handling(record.effective_origin, record.text)
+        flagged = self.admission.policies.flagged
+        if HANDLINGS.index(flagged) > HANDLINGS.index(handling) and not record.has_authority:
+            suspicion = self.suspicion(record)
+            if suspicion is not None:
+                handling, why, found = flagged, f"is suspect ({suspicion.signal}), and {why}", [suspicion.signal]
+                if suspicion.signal == "burst" and handling == "quarantine":
+                    self._take_along(suspicion.ids)
+        if handling == "quarantine" and found and not self._branch.is_reserved:
+            self._take_along(self.of_source(record))
+        if handling == "refuse" or (handling == "quarantine" and self._branch.is_reserved):
+            raise RejectedError("origin", why, *found)
+        return handling == "quarantine"
+
+    def _take_along(self, ids: Iterable[str]) -> None:
+        """Put stored records into quarantine with one that is their like."""
+        kept = self._in_part(self._branch.reserved(QUARANTINED))
+        for each in ids:
+            record = self.shown(each)
+            if record is not None and not record.has_authority:
+                self._drop(record.id, "superseded")
+                kept._put(record)
+
+    def _quarantined(self, record: Record, asked_id: str | None = None) -> Outcome:
+        """Keep a record apart. One that was rejected from there is not kept again."""
+        kept = self._in_part(self._branch.reserved(QUARANTINED))
+        existing = kept.live(record.id)
+        if existing is None and kept._known(record.id):
+            return Outcome(None, "quarantined", asked_id=asked_id)
+        if existing is None or not same_text(existing, record):
+            kept._put(record)
+            existing = record
+        return Outcome(self._scope.shown(existing), "quarantined", asked_id=asked_id)
+
+    def release(self, record_id: str) -> Outcome | None:
+        """Store a record that is in quarantine; None if there is none."""
+        if RANKS[self._origin] < RANKS[USER]:
+            raise OriginError("the release of what is in quarantine", self._origin)
+        kept = self._in_part(self._branch.reserved(QUARANTINED))
+        record = kept.shown(record_id)
+        if record is None:
+            return None
+        kept._drop(record.id, "superseded")
+        existing = self.live(record.id)
+        if existing is not None and not is_turn(record):
+            self._put(record)  # it was a change of this one
+            return self._outcome(record, "updated")
+        if existing is not None or self._known(record.id):
+            names = derived_ids(record, 0, self._intake.id_key)
+            record = record.changed(id=next(each for each in names if self.live(each) is None))
+        self._put(record)
+        return self._outcome(record, "created")
+
+    # Classes of origin (`write.classes`)
+
+    def _classed(self, record: Record, draft: Draft, sources: Sequence[Record] | None = None) -> Record:
+        """Return a new record with its class of origin.
+
+        Args:
+            record: The record.
+            draft: Its draft.
+            sources: The records that it derives from; None: they are looked up.
+
+        Raises:
+            OriginError: The caller states a higher one.
+        """
+        if self._origin == USER and record.origin is None and not record.derived_from:
+            return record  # of the class that its fields imply: as most are
+        if not self._has_classes or (draft.keeps_origin and record.origin is None and self._origin == USER):
+            return record
+        if draft.keeps_origin:
+            return with_class(record, least((record.effective_origin, self._origin)))
+        if sources is None:
+            classes = self._classes(record.derived_from, draft.exact)
+        else:
+            classes = [each.effective_origin for each in sources]
+        if draft.exact:
+            return with_class(record, least((record.effective_origin, self._origin, *classes)))
+        origin = class_of(record, self._origin, classes)
+        check_stated(record, origin, self._origin)
+        return with_class(record, origin)
+
+    @property
+    def _has_classes(self) -> bool:
+        """Whether classes of origin are stored: a policy of the namespace can turn that off."""
+        return self.admission.policies.record_origins
+
+    def _classes(self, ids: Iterable[str], known_only: bool = False) -> list[Origin]:
+        """Return the classes of the records with some ids, live or not; that of one that is not there is unknown.
+
+        Args:
+            ids: The ids, as the scope shows them.
+            known_only: Leave out those that are not there: a copy may be stored before what it derives from.
+        """
+        found = [self.shown(each) or self._last_version(each) for each in ids]
+        return [UNKNOWN if each is None else each.effective_origin for each in found if each or not known_only]
+
+    def _last_version(self, record_id: str) -> Record | None:
+        """Return the last version of a record that is no longer live; None if it is not there, or was erased."""
+        for stored in self.stored_under(record_id):
+            for commit in self._tx.commits(self._branch, record_id=stored, newest_first=True, limit=1):
+                for change in commit.changes:
+                    version = change.before if change.after is None else change.after
+                    if change.id == stored and version is not None:
+                        payload = self._tx.payload(self._branch, version)
+                        record = None if payload is None else Record.load(payload)
+                        if record is not None and self._scope.admits(record):
+                            return record
+        return None
+
+    def may_change(self, record: Record) -> bool:
+        """Return whether the writer may change a live record."""
+        if may_change(record, self._origin, self._wrote) or self._branch.reserved_name in SHARED:
+            return True
+        return not self._has_classes
+
+    def _wrote(self, record: Record) -> bool:
+        """Return whether the writer itself made the newest version of a record."""
+        if record.id in self._pending:
+            return True
+        if self._actor is None:
+            return False
+        newest = self._tx.commits(self._branch, record_id=record.id, newest_first=True, limit=1)
+        return any(commit.actor == self._actor for commit in newest)
+
+    def _changed_class(self, before: Record, record: Record, *, copied: bool = False) -> Record:
+        """Return a changed record with its class of origin.
+
+        Args:
+            before: The record as it was.
+            record: The record as it is to be.
+            copied: It is the copy of a record: what it states of its class may be above this one's.
+
+        Raises:
+            OriginError: The caller states a higher one.
+        """
+        if not self._has_classes:
+            return record
+        new = [each for each in record.derived_from if each not in before.derived_from]
+        origin = class_after(before, record, self._origin, self._classes(new))
+        if record.origin != before.origin and not copied:
+            check_stated(record, origin, self._origin)
+        return with_class(record, origin)
+
+    def propose(self, existing: Record, record: Record) -> Outcome:
+        """Store what would change a record of a higher class as a record of its own, which an endorsement makes true.
+
+        It names the other in `supersedes`, which has no effect before that. Within what a facet keeps, where nothing
+        can be proposed, this is an error.
+
+        Raises:
+            OriginError: This is what a facet keeps.
+        """
+        shown = self._scope.shown(existing)
+        if self._branch.is_reserved:
+            raise OriginError(f"{shown.id!r}, of the class {existing.effective_origin},", self._origin)
+        about = dict.fromkeys(_OF_TURNS) if is_turn(record) else {}
+        kind = {"kind": "knowledge"} if is_turn(record) else {}
+        fields = {name: getattr(record, name) for name in FIELD_NAMES if name not in ("id", "origin")}
+        proposal = identified(
+            self._intake.id_key,
+            **{**fields, **about, **kind, "supersedes": (shown.id,), "derived_from": ()},
+        )
+        proposal = with_class(proposal, class_of(proposal, self._origin))
+        for candidate in derived_ids(proposal, 0, self._intake.id_key):
+            other = self.shown(candidate)
+            if other is not None and other == proposal.changed(id=other.id):
+                return self._outcome(other, "proposed", asked_id=shown.id)
+            if other is None and not self._known(candidate):
+                break
+        stored = proposal.changed(id=candidate)
+        return self._stored(stored, self._outcome(stored, "proposed", asked_id=shown.id))
+
+    def endorse(self, record_id: str, origin: Origin) -> Outcome:
+        """Raise the class of a record.
+
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            OriginError: The class is above the writer's.
+        """
+        existing = self.find(record_id)
+        if RANKS[origin] > RANKS[self._origin]:
+            raise OriginError(f"the class {origin!r}", self._origin)
+        if RANKS[origin] <= RANKS[existing.effective_origin]:
+            return self._outcome(existing, "unchanged")
+        record = with_class(existing, origin)
+        self._put(record)
+        return self._outcome(record, "updated")
 
     def _with_position(self, record: Record) -> Record:
         """Return the record; a turn without a position gets the one after the last of its conversation."""
@@ -309,9 +550,13 @@ class Writer(Naming):
         if draft.if_exists == "error":
             raise self._exists(existing)
         differing = self._differing(draft, existing)
-        if not differing or draft.if_exists == "keep":
+        names = [name for name in differing if name != "origin" or draft.keeps_origin]
+        if not names or draft.if_exists == "keep" or not self.may_change(existing):
             return self._outcome(existing, "unchanged", differing)
-        record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in differing})
+        record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in names})
+        record = self._classed(record, draft) if draft.keeps_origin else self._changed_class(existing, record)
+        if record == existing:
+            return self._outcome(existing, "unchanged", differing)
         self._put(record)
         return self._outcome(record, "updated")
 
@@ -332,21 +577,42 @@ class Writer(Naming):
             record = with_stored_names(record, stored_names(draft.record))
         else:
             record = retagged(existing, self._with_position(record), tags_given="tags" in draft.explicit)
+        return self._change(draft, existing, record)
+
+    def _change(self, draft: Draft, existing: Record, record: Record) -> Outcome:
+        """Put a record in the place of an existing one, as a draft states it; or propose that."""
+        if record == existing:
+            return self._outcome(existing, "unchanged")
+        if not self.may_change(existing):
+            return self.propose(existing, record)
+        if draft.keeps_origin:
+            record = self._classed(record, draft)
+        else:
+            record = self._changed_class(existing, record, copied=draft.exact)
         if record == existing:
             return self._outcome(existing, "unchanged")
         self.check_move(existing, record)
-        self._put(record)
-        return self._outcome(record, "updated")
+        return self._stored(record, self._outcome(record, "updated"))
 
     def _differing(self, draft: Draft, existing: Record) -> tuple[str, ...]:
         """Return the fields that the caller passed and whose stored values differ."""
         return tuple(
             name
             for name in FIELD_NAMES
-            if name in draft.explicit
+            if (name in draft.explicit or name == "origin")
             and name not in ("id", "content")
-            and _differ(name, draft.comparable_to(existing), existing)
+            and (
+                self._is_of_other_class(draft, existing)
+                if name == "origin"
+                else _differ(name, draft.comparable_to(existing), existing)
+            )
         )
+
+    def _is_of_other_class(self, draft: Draft, existing: Record) -> bool:
+        """Return whether a draft that states the same fact as a stored record has another class of origin."""
+        if self._origin == USER and draft.record.origin is existing.origin:  # both are what their fields imply
+            return False
+        return self._classed(draft.record, draft).effective_origin != existing.effective_origin
 
     def _remember_expecting(self, draft: Draft) -> Outcome:
         """Store a draft with `expect`: only if the id has this hash, or is absent."""
@@ -364,12 +630,9 @@ class Writer(Naming):
             if is_turn(record) and record.position is None and record.conversation == existing.conversation:
                 record = record.changed(position=existing.position)
             record = self._with_position(record)
-        self.check_move(existing, record)
-        self._put(record)
-        return self._outcome(record, "updated")
+        return self._change(draft, existing, record)
 
-    @staticmethod
-    def _is_satisfied(draft: Draft, existing: Record | None, *, earlier: bool = False) -> bool:
+    def _is_satisfied(self, draft: Draft, existing: Record | None, *, earlier: bool = False) -> bool:
         """Return whether replacing a live record by a draft would change nothing, except for default values.
 
         Args:
@@ -386,6 +649,12 @@ class Writer(Naming):
         replaced = draft.comparable_to(existing).changed(
             id=existing.id, **{name: getattr(existing, name) for name in added}
         )
+        if draft.keeps_origin:
+            replaced = self._classed(replaced, draft)
+        elif draft.exact or replaced.origin is None:
+            replaced = self._changed_class(existing, replaced, copied=draft.exact)
+        elif replaced.origin == existing.effective_origin:
+            replaced = replaced.changed(origin=existing.origin)
         return replaced.hash == existing.hash
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
@@ -414,9 +683,13 @@ class Writer(Naming):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
         if record == existing:
             return self._outcome(existing, "unchanged")
+        if not self.may_change(existing):
+            return self.propose(existing, record)
+        record = self._changed_class(existing, record)
+        if record == existing:
+            return self._outcome(existing, "unchanged")
         self.check_move(existing, record)
-        self._put(record)
-        return self._outcome(record, "updated")
+        return self._stored(record, self._outcome(record, "updated"))
 
     def find(self, record_id: str, expect: str | None = None) -> Record:
         """Return the live record that the scope shows under an id, in its stored form.
@@ -440,7 +713,10 @@ class Writer(Naming):
         Raises:
             QuotaError: They do not fit in the quota.
         """
+        may_change = self.may_change(existing)
         outcome = self._create(draft, self._unused_id(draft))
+        if not may_change:  # its `supersedes` has no effect before it is endorsed
+            return replace(outcome, status="proposed", asked_id=self._scope.shown_id(existing.id))
         self._put(existing.changed(valid_to=at), "superseded")
         return outcome
 
@@ -454,9 +730,13 @@ class Writer(Naming):
             QuotaError: It does not fit in the quota.
         """
         record_id = self._unused_id(draft)
+        if not all(map(self.may_change, sources)):
+            ids = tuple(self._scope.shown_id(source.id) for source in sources)
+            proposal = draft._replace(record=draft.record.changed(supersedes=ids))
+            return replace(self._create(proposal, record_id, sources=sources), status="proposed")
         for source in sources:
             self._drop(source.id, "superseded")
-        return self._create(draft, record_id)
+        return self._create(draft, record_id, sources=sources)
 
     def _check_expectation(
         self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False
@@ -514,6 +794,7 @@ class Writer(Naming):
         existing = self.shown(record_id)
         self._check_expectation(record_id, expect, existing, lambda: existing is None)
         if existing is not None:
+            self._note_class(existing)
             self._drop(existing.id, "forgotten")
             return self._outcome(existing, "forgotten")
         # Already forgotten or expired is success. Within a scope the former owner of an id is not visible, so a
@@ -526,6 +807,17 @@ class Writer(Naming):
         if not may_be_missing and (self._scope.fixed or not self._known(record_id)):
             raise UnknownRecordError(record_id, self._branch.owner.namespace)
         return Outcome(None, "unchanged")
+
+    def _note_class(self, record: Record) -> None:
+        """Note that a record is forgotten, which any writer may do, for the reason that its commit states."""
+        if self._origin != USER and RANKS[record.effective_origin] > RANKS[self._origin]:
+            self._exceeded.add(record.effective_origin)
+
+    def _reason(self, reason: str | None) -> str:
+        """Return the reason of the commit, which says that records of a higher class than the writer's went."""
+        which = " and ".join(each for each in ORIGINS if each in self._exceeded)
+        note = f"a writer of the class {self._origin} has forgotten records of the class {which}"
+        return f"{reason}; {note}" if reason else note
 
     def matching(self, where: Filter, prefiltered: Filter | None = None) -> tuple[list[str], list[str]]:
         """Return the ids of the records in the scope that match, and of the expired ones among the others.
@@ -543,6 +835,8 @@ class Writer(Naming):
     def forget_matching(self, found: list[str], expired_ids: list[str]) -> int:
         """Forget what `matching` has found and return how many. Expired records are removed but not counted."""
         for record_id in checked(found):
+            if self._origin != USER and (record := self.live(record_id)) is not None:
+                self._note_class(record)
             self._drop(record_id, "forgotten")
         for record_id in expired_ids:
             self._drop(record_id, "expired")
@@ -581,7 +875,7 @@ class Writer(Naming):
     def move_to_branch(self, record_id: str, *, other: bool) -> None:
         """Mark a turn as one of an abandoned branch, or as one of the conversation again."""
         existing = self.live(record_id)
-        if existing is not None:
+        if existing is not None and self.may_change(existing):
             self.put_regardless(on_branch(existing, other=other))
 
     def put_regardless(self, record: Record) -> None:
@@ -698,7 +992,7 @@ class Writer(Naming):
             for record_id in self._due_of_others():
                 self._drop(record_id, "expired")
         changes = tuple(
-            change for change in self._pending.values() if change.before != change.after or change.cause == "erased"
+            [each for each in self._pending.values() if each.before != each.after or each.cause == "erased"]
         )
         if not changes:
             return None
@@ -718,7 +1012,7 @@ class Writer(Naming):
             parents=((self._branch.name, head.seq),) if head.seq else (),
             micros=max(self._micros, last + 1),
             actor=actor,
-            reason=reason,
+            reason=self._reason(reason) if self._exceeded else reason,
             root=trie.update(
                 {change.id: self._live_after(change) for change in changes if change.before != change.after}, self._tx
             ),
@@ -767,7 +1061,11 @@ class Writer(Naming):
 
     def known_turns(self, addition: Addition, start: int = 0) -> dict[int, Outcome]:
         """Return the outcomes of the turns from `start` on that are stored or were forgotten, by their index."""
-        return addition.known(self._search(), start)
+        return addition.known(self._search(), self._is_apart, start)
+
+    def _is_apart(self, record_id: str) -> bool:
+        """Return whether a record was put into quarantine, and was not released."""
+        return self._in_part(self._branch.reserved(QUARANTINED))._known(record_id) and self.live(record_id) is None
 
     def remember_replayed(self, draft: Draft, repeated: Repeated) -> Outcome:
         """Handle a draft that repeats a stored turn, as found by `find_replay`."""

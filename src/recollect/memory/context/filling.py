@@ -27,6 +27,8 @@ _LEAST_GOVERNING = 40
 _MOST_GOVERNING = 0.25
 #: Share of the budget that is kept for notes.
 NOTES_SHARE = 0.25
+#: Share of the budget of what tools, documents and the web say, while there is something else that fits.
+UNTRUSTED_SHARE = 0.25
 #: Tokens of the smallest entry, and of the smallest excerpt.
 _LEAST_TOKENS = 3
 _LEAST_EXCERPT = 20
@@ -86,6 +88,7 @@ class Filling:
         self._unread = _MOST_READ
         self._reserved: dict[Key, float] = {}  # room for passages, in tokens
         self._chosen = Chosen(zone)
+        self._share = math.inf  # the room for texts of tools, documents and the web, in tokens
         for candidate, outcome in left_out:
             self._leave_out(candidate, outcome)
 
@@ -93,18 +96,23 @@ class Filling:
         """Give candidates room.
 
         First each kind gets its share of the budget. What is left of it then goes to those that did not fit, first
-        whole, then in part, so that nothing is left out while there is room for it.
+        whole, then in part, so that nothing is left out while there is room for it; what tools, documents and the web
+        say comes last.
         """
         share = min(max(GOVERNING_SHARE * self._max_tokens, _LEAST_GOVERNING), _MOST_GOVERNING * self._max_tokens)
         for governing in (found.standing, found.pinned, found.terms):
             self._add_whole(governing, self._left - share)
         self._add_whole(found.notes, self._left - NOTES_SHARE * self._max_tokens)
+        others = [each for each in found.all if each.is_untrusted]
+        if len(others) < len(found.hits):
+            self._share = UNTRUSTED_SHARE * self._max_tokens
         self._add_whole(found.hits, 0.0)
+        self._share = math.inf
         self._add_long()
-        everything = found.all
-        self._add_whole(everything, 0.0)
-        for each in self._missing(everything):
-            self._add_passages(each, self._left)
+        for some in ([each for each in found.all if not each.is_untrusted], others):
+            self._add_whole(some, 0.0)
+            for each in self._missing(some):
+                self._add_passages(each, self._left)
 
     def _size_of(self, record: Record) -> float:
         """Return the size of a record's text in tokens; infinite if it is so long that it need not be counted."""
@@ -141,9 +149,12 @@ class Filling:
         if self._size_of(candidate.record) < LONG_SHARE * self._max_tokens or candidate.key in self._reserved:
             return
         room = min(EXCERPT_SHARE * self._max_tokens - sum(self._reserved.values()), self._left)
+        if candidate.is_untrusted:
+            room = min(room, self._share)
         if room >= _LEAST_EXCERPT:
             self._reserved[candidate.key] = room
             self._left -= room
+            self._share -= room if candidate.is_untrusted else 0.0
 
     def _add_long(self) -> None:
         """Add the passages of long texts that room was reserved for."""
@@ -155,12 +166,18 @@ class Filling:
 
     def _try(self, candidate: Candidate) -> None:
         """Add a candidate and the turn that explains it, or what fits of them."""
-        text = text_of(candidate)
+        text, before = text_of(candidate), self._left
         if not text.strip():
             self._leave_out(candidate, "no text")
         elif self._left < _LEAST_TOKENS:
             self._leave_out(candidate, "no room")
+        elif candidate.is_untrusted and self._size_of(candidate.record) > self._share:
+            self._leave_out(candidate, "no room")
+            if not candidate.part:
+                self._reserve(candidate)
         elif self._fits(candidate) and self._add(candidate, _whole(candidate)):
+            if candidate.is_untrusted:
+                self._share -= before - self._left  # with its headings
             self._explain(candidate)
         elif not self._add_without_code(candidate):
             self._leave_out(candidate, "no room")
@@ -364,10 +381,13 @@ def places_of(
     sessions: dict[Session, datetime] = {}
     conversations: dict[str, datetime] = {}
     documents: dict[str, int] = {}
+    others: dict[tuple[str, str], int] = {}
     ranks = {each.key: rank for rank, each in enumerate(candidates)}
     for rank, each in enumerate(candidates):
         record = each.record
-        if (session := _session(record)) is not None:
+        if each.is_untrusted:
+            others.setdefault((record.effective_origin, from_where(record)), rank)
+        elif (session := _session(record)) is not None:
             time = record.time or _LONG_AGO
             sessions[session] = min(time, sessions.get(session, time))
             conversations[session[0]] = min(time, conversations.get(session[0], time))
@@ -382,6 +402,11 @@ def places_of(
         rank = ranks.get(candidate.key, len(ranks))
         owner = "" if of_user else record.user or ""
         time = None if record.time is None else record.time.astimezone(zone)
+        origin = "" if record.has_authority else record.effective_origin
+        if candidate.is_untrusted:
+            key = (record.effective_origin, from_where(record))
+            apart = (others.get(key, rank), *key)
+            return EntryHeading("untrusted", rank, time, None, apart, owner, title=key[1], origin=origin)
         if candidate.origin in ("standing", "pinned", "glossary", "outline"):
             return EntryHeading(candidate.origin, rank, time, owner=owner)
         if (session := _session(record)) is not None:
@@ -393,9 +418,19 @@ def places_of(
             return EntryHeading(
                 "documents", rank, time, None, (documents.get(record.source, rank), record.source), owner
             )
-        return EntryHeading("facts", rank, time, owner=owner)
+        # Entities and tasks are of the assistant's class, and do not say so.
+        stated = origin if record.origin is not None and record.role is None else ""
+        return EntryHeading("facts", rank, time, owner=owner, origin=stated)
 
     return place
+
+
+def from_where(record: Record) -> str:
+    """Return what a record is from that neither the user nor the assistant said: its source, tool or conversation."""
+    if record.source is not None:
+        return record.source
+    tool = record.speaker or record.metadata.get("name")
+    return tool if isinstance(tool, str) else record.conversation or ""
 
 
 def _session(record: Record) -> Session | None:

@@ -20,10 +20,11 @@ from recollect.facets.glossary.operations import AnnotateTerms, Annotation
 from recollect.facets.glossary.records import DEFAULT_AGENT, Entry, entry_of
 from recollect.facets.outline.reading import PRIVATE
 from recollect.facets.outline.searching import OutlineSearches
-from recollect.filters import all_of, has
+from recollect.filters import all_of, has, origin_at_least
 from recollect.filters.tree import Filter, Is
 from recollect.memory.context.validity import NOT_ABANDONED
 from recollect.memory.context.values import Origin, Span
+from recollect.records.origins import UNTRUSTED
 from recollect.records.record import Record
 from recollect.text.asking import is_about_questions, only_asks
 from recollect.text.manner import standing_spans
@@ -37,6 +38,8 @@ CONCISE_HITS = 10
 _TOKENS_PER_HIT = 20
 #: Maximum number of pinned records that are considered, the most important first.
 PINNED = 50
+#: Only the word of the user and the owner is always in a context.
+_PINNED = all_of(has("pinned"), has("searchable"), origin_at_least("user"))
 #: A hit is worth its score divided by its length to this power. So a short text precedes a long one of nearly equal
 #: score, but no text is chosen because it is short.
 _LENGTH_POWER = 0.25
@@ -75,6 +78,11 @@ class Candidate:
     explained_by: str | None
     part: tuple[Span, ...] = ()
     confidence: float = 0.0
+
+    @property
+    def is_untrusted(self) -> bool:
+        """True for what tools, documents or the web say, or nobody knows who: it is shown apart."""
+        return self.record.effective_origin in UNTRUSTED
 
     @property
     def key(self) -> str | tuple[str, tuple[Span, ...]]:
@@ -152,7 +160,7 @@ def gathered(
     standing = [_candidate(hit, "standing") for hit in _standing(calls, hits, question, owners, governing, time)]
     pinned = [
         _candidate(best[record.id], "pinned") if record.id in best else Candidate(record, "pinned", 0.0, {}, None)
-        for record in calls.find(all_of(has("pinned"), has("searchable"), governing), limit=PINNED, order="importance")
+        for record in calls.find(all_of(_PINNED, governing), limit=PINNED, order="importance")
     ]
     found = [_candidate(hit, "hit") for hit in by_worth(ranked, max_tokens)]
     assert hits.reference is not None, "recall sets it"

@@ -19,7 +19,16 @@ STYLES: tuple[Style, ...] = get_args(Style)
 Origin: TypeAlias = Literal["standing", "pinned", "hit", "neighbour", "glossary", "outline"]
 #: What became of it.
 Outcome: TypeAlias = Literal[
-    "whole", "part", "duplicate", "not valid", "asked before", "not confident", "adds little", "no room", "no text"
+    "whole",
+    "part",
+    "duplicate",
+    "not valid",
+    "asked before",
+    "not confident",
+    "adds little",
+    "untrusted",
+    "no room",
+    "no text",
 ]
 #: What a context considers.
 Part: TypeAlias = Literal["records", "glossary", "outline"]
@@ -39,7 +48,8 @@ class ContextItem:
         outcome: "whole": its text is in the context. "part": passages of it are. The others were left out.
             "duplicate": a chosen record says the same. "not valid": it does not hold at the time in question. "asked
             before": it only asks what the question asks. "not confident": no hit reaches `min_confidence`. "adds
-            little": a concise context leaves it out beside the hits before it. "no room": it did not fit in the budget,
+            little": a concise context leaves it out beside the hits before it. "untrusted": the style "llm4s" cannot
+            quote it. "no room": it did not fit in the budget,
             or in the share of its origin. "no text": it has no text.
         score: The score of the hit, or the similarity of the note; 0.0 if it is neither.
         spans: The passages that are in the context: start and end, in characters of `record.text`.

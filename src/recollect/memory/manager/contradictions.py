@@ -19,12 +19,13 @@ from recollect.calls.calls import Calls
 from recollect.common.deadlines import checked
 from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.engine.results import record_json
-from recollect.errors import InvalidArgumentError
+from recollect.errors import InvalidArgumentError, OriginError
 from recollect.facets.entities.graph import entity_id
 from recollect.filters.text_form import Where, check_filter
 from recollect.filters.tree import Filter
 from recollect.memory.manager.distinctions import apart_in
 from recollect.records.factories import OTHER_BRANCH
+from recollect.records.origins import RANKS
 from recollect.records.record import Record
 from recollect.text.attributes import Fact, same_value, stated
 
@@ -175,6 +176,7 @@ class Contradictions(Calls):
             ConflictError: A record was changed meanwhile; nothing was changed.
             UnknownRecordError: A record is not there any more; nothing was changed.
             InvalidArgumentError: `found` is not a contradiction or a list of them.
+            OriginError: The newer record is of a lower class of origin than the older one; nothing was changed.
             StoreError: The store failed.
         """
         records: dict[str, Record] = {}
@@ -188,6 +190,9 @@ class Contradictions(Calls):
             raise InvalidArgumentError("found", found, "must be what contradictions() returned")
         for each in pairs:
             older, newer = each.older, each.newer
+            if not may_replace(newer, older):
+                what = f"{older.id!r}, of the class {older.effective_origin},"
+                raise OriginError(what, newer.effective_origin, f"endorse {newer.id!r} first, if it is right")
             records |= {older.id: older, newer.id: newer}
             ends = changes[older.id].get("valid_to", _since(newer))
             changes[older.id]["valid_to"] = min(ends, _since(newer))
@@ -236,6 +241,11 @@ def _derived(calls: Calls, changes: Mapping[str, Mapping[str, Any]]) -> list[tup
                 ended[record.id] = ends
                 waiting.append(record.id)
     return list(found.values())
+
+
+def may_replace(newer: Record, older: Record) -> bool:
+    """Return whether a record is of the class of origin of another one, or a more trusted one."""
+    return RANKS[newer.effective_origin] >= RANKS[older.effective_origin]
 
 
 def statements(record: Record) -> Iterator[StatedAttribute]:

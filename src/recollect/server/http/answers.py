@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.arguments.tools import Schema, array, boolean, integer, mapping, number, string
+from recollect.records.origins import ORIGINS
 
 _TIME, _NAME = string("ISO 8601, with an offset"), string()
 
@@ -43,6 +44,7 @@ _RECORD = _object(
         ),
         **dict.fromkeys(("time", "valid_from", "valid_to", "expires"), _TIME),
         **dict.fromkeys(("position", "order"), integer()),
+        "origin": string("Its class of origin, where role, source and kind do not imply it", enum=list(ORIGINS)),
         **dict.fromkeys(("importance", "trust"), number()),
         **dict.fromkeys(("tags", "supersedes", "derived_from"), array(string())),
         **dict.fromkeys(("pinned", "searchable"), boolean()),
@@ -50,7 +52,9 @@ _RECORD = _object(
         "unknown": {"type": "array", "items": {}},
     },
 )
-_STATUS = string(enum=["created", "updated", "unchanged", "forgotten", "rejected", "echo"])
+_STATUS = string(
+    enum=["created", "updated", "unchanged", "forgotten", "rejected", "echo", "proposed", "quarantined"],
+)
 _OUTCOME = _object(
     {"status": _STATUS, "record": {"oneOf": [_ref("Record"), {"type": "null"}]}},
     {"differing": array(string()), "asked_id": string(), "sources": array(string()), "verdict": _OPEN},

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import AccessError, RecollectError
+from recollect.records.origins import ASSISTANT, least
 from recollect.server.calls import ClientCalls, internal_error
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
@@ -43,7 +44,8 @@ class SharedAccess(Access):
 
         def view(memory: Memory) -> Memory:
             inside = memory.namespace(namespace)
-            return inside.scoped(**fixed) if fixed else inside
+            inside = inside.scoped(**fixed) if fixed else inside
+            return inside.as_origin(least((grant.origin, ASSISTANT)))
 
         self._narrowed = view
 

@@ -13,6 +13,7 @@ from recollect.arguments.tools import array, boolean, integer, mapping, number, 
 from recollect.calls.calls import zone_of_store
 from recollect.facets.entities.graph import OBSERVATION
 from recollect.operations import Now
+from recollect.records.origins import ORIGINS
 from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
 from recollect.server.mcp.tools import McpTool, ToolCall, ToolError, ToolResult, compact
 
@@ -46,6 +47,10 @@ OWNERS = {
     "user": string("The user who asks: records of other users are left out"),
     "agent": string("Leave out records of other agents"),
     "conversation": string("Leave out records of other conversations"),
+    "min_origin": string(
+        "Only what is from this class or a more trusted one. Default: all; what is not the user's says its origin",
+        enum=list(ORIGINS),
+    ),
 }
 _ITEM = mapping(
     {
@@ -72,7 +77,8 @@ def shown(record: Record) -> dict[str, Any]:
     fields = {name: data[name] for name in _SHOWN if data.get(name) not in (None, "", [])}
     name = record.metadata.get("entity_name")
     named = {"entity_name": name} if isinstance(name, str) and record.kind == OBSERVATION else {}
-    return {"id": record.id, "content": content, **fields, **named}
+    origin = {} if record.has_authority else {"origin": record.effective_origin}
+    return {"id": record.id, "content": content, **fields, **named, **origin}
 
 
 def _listed(record: Record, validity: Validity) -> dict[str, Any]:

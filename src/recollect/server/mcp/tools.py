@@ -19,6 +19,7 @@ from recollect import Batch, Memory
 from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mapping, mismatches
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.quoting import shown
+from recollect.records.origins import ASSISTANT, USER, Origin
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.served_memory import Opener, ServedMemory
 
@@ -34,6 +35,8 @@ class Access(ServedMemory):
         user: The user whose records a client can reach; None: all records of the namespace.
         read_only: Whether clients can only read.
         graph_tokens: Maximum size of a graph that a tool returns, in tokens.
+        origin: The class of origin of what clients write, at most: a model calls the tools, and may do so because a
+            page has told it to.
     """
 
     def __init__(
@@ -43,10 +46,13 @@ class Access(ServedMemory):
         user: str | None = None,
         read_only: bool = False,
         graph_tokens: int = GRAPH_TOKENS,
+        origin: Origin = ASSISTANT,
     ) -> None:
-        super().__init__(
-            opener, read_only=read_only, view=lambda memory: memory if user is None else memory.scoped(user=user)
-        )
+        def view(memory: Memory) -> Memory:
+            narrowed = memory if user is None else memory.scoped(user=user)
+            return narrowed if origin == USER else narrowed.as_origin(origin)
+
+        super().__init__(opener, read_only=read_only, view=view)
         self.user = user
         self.graph_tokens = graph_tokens
         self.graph = SharedGraph(self.reading)

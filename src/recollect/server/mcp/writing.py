@@ -41,7 +41,7 @@ _USER = string("The user to whom it belongs")
 _OUTCOME = result(
     {"standing": boolean("Whether recall returns it with every question, as a standing instruction")},
     id=string(),
-    status=string(enum=["created", "updated", "unchanged"]),
+    status=string(enum=["created", "updated", "unchanged", "proposed", "quarantined"]),
     hash=string(),
 )
 _EXPECT = string("The hash of the version that you have read: if another one is stored, nothing is changed")
@@ -49,16 +49,31 @@ _EXPECT = string("The hash of the version that you have read: if another one is 
 
 def _outcome(outcome: Outcome) -> ToolResult:
     record = outcome.checked().record
-    assert record is not None
+    if record is None:
+        raise ToolError("A record like it was rejected by a person before; nothing was stored")
     notes = []
-    if outcome.asked_id:
+    if outcome.status == "proposed":
+        notes.append(
+            f"Nothing was changed: {outcome.asked_id!r} is of a class that this connection may not "
+            f"overrule. It was stored beside it, as a proposal: `recollect endorse {record.id}` puts it in its place."
+        )
+    elif outcome.status == "quarantined":
+        notes.append("It is kept apart, and no call finds it, until a person releases it: `recollect quarantine`.")
+    elif outcome.asked_id:
         notes.append(
             f"Another text has the id {outcome.asked_id!r}, so it was stored as {record.id!r}: "
             "to replace a text, call update."
         )
-    if outcome.differing:
-        notes.append(f"It was stored already with other values of {', '.join(outcome.differing)}: call update.")
-    standing = {"standing": True} if any(tag.startswith("standing:") for tag in record.tags) else {}
+    if differing := [name for name in outcome.differing if name != "origin"]:
+        notes.append(f"It was stored already with other values of {', '.join(differing)}: call update.")
+    governs = any(tag.startswith("standing:") for tag in record.tags)
+    standing = {"standing": True} if governs and record.has_authority else {}
+    if (governs or record.pinned) and not record.has_authority and outcome.status in ("created", "updated"):
+        what = "a standing instruction" if governs else "pinned"
+        notes.append(
+            f"It is not {what} yet, since this connection does not speak for the user: "
+            f"`recollect endorse {record.id}` makes it so."
+        )
     return ToolResult({"id": record.id, "status": outcome.status, "hash": record.hash, **standing}, notes=tuple(notes))
 
 

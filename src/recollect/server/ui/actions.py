@@ -30,6 +30,8 @@ _REASONS = {
     "resolve": "contradiction resolved",
     "distinguish": "not the same",
     "merge_entities": "the same entity",
+    "endorse": "endorsed",
+    "release": "released from quarantine",
     "revert": "undone",
     "rollback": "rolled back",
     "erase": "erased",
@@ -130,6 +132,8 @@ def _update(visit: Visit, memory: Memory) -> Done:
 def _changed(visit: Visit, old: Record, new: Record, what: str = "") -> Done:
     """Return what a change of one record did: perhaps nothing."""
     done = _record_page(visit)
+    if old.id != new.id:  # it is of a higher class of origin than this visitor
+        return done._replace(has_commit=False, what="proposed")
     if old.hash == new.hash:
         return done._replace(has_commit=False, what="unchanged")
     return done._replace(parameters={**done.parameters, "hash": new.hash}, what=what)
@@ -255,6 +259,30 @@ def _distinguish(visit: Visit, memory: Memory) -> Done:
     return Done("review", visit.given("n"), shown[0].id, (stated.id,))
 
 
+def _release(visit: Visit, memory: Memory) -> Done:
+    done = memory.quarantine.release([visit.text("id")]).results
+    if not done or done[0].record is None:
+        raise UnknownRecordError(visit.text("id"), visit.namespace)
+    return Done("review", visit.given("n"), ids=(done[0].record.id,))
+
+
+def _reject(visit: Visit, memory: Memory) -> Done:
+    if not memory.quarantine.reject([visit.text("id")], reason=" ".join(visit.text("reason").split()) or None):
+        raise UnknownRecordError(visit.text("id"), visit.namespace)
+    return Done("review", visit.given("n"), has_commit=False)
+
+
+def _endorse(visit: Visit, memory: Memory) -> Done:
+    with memory.batch() as batch:
+        old = batch.get(visit.text("id"))
+        if old is None:
+            raise UnknownRecordError(visit.text("id"), visit.namespace)
+        if old.hash != visit.text("expect"):
+            raise ConflictError(f"record {old.id!r}", visit.text("expect"), old.hash)
+        new = batch.endorse(old.id)
+    return _changed(visit, old, new)
+
+
 def _merge_entities(visit: Visit, memory: Memory) -> Done:
     made = memory.merge_entities(visit.text("alias"), visit.text("into"))
     return Done("entity", {"id": str(made.metadata["to"])}, ids=(made.id,))
@@ -328,7 +356,8 @@ def _set_policies(visit: Visit, memory: Memory) -> Done:
     redaction: Any = visit.text("redaction") or "keep"
     salience: Any = visit.text("salience") or "off"
     categories = [each for each in visit.text("categories").split("\n") if each]
-    memory.set_policies(redaction=redaction, categories=categories, salience=salience)
+    others: dict[str, Any] = {name: getattr(was, name) for name in ("origins", "flagged", "record_origins")}
+    memory.set_policies(redaction=redaction, categories=categories, salience=salience, **others)
     old = {"redaction": was.redaction, "salience": was.salience, "categories": "\n".join(was.categories)}
     return Done("settings", {"was": urlencode(old)}, has_commit=False)
 
@@ -342,6 +371,9 @@ ACTIONS: dict[str, Action] = {
     "merge": Action("merge", _merge, page="review"),
     "resolve": Action("supersede", _resolve, page="review"),
     "distinguish": Action("remember", _distinguish, page="review"),
+    "endorse": Action("endorse", _endorse),
+    "release": Action("release", _release, page="review"),
+    "reject": Action("forget", _reject, page="review"),
     "merge_entities": Action("remember", _merge_entities, page="entities"),
     "revert": Action("revert", _revert, page="log", is_whole=True),
     "rollback": Action("rollback", _rollback, page="log"),

@@ -17,6 +17,7 @@ from urllib.parse import quote_plus
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from recollect.records.origins import implied
 from recollect.server.ui.compare import changes, is_plain, signs
 from recollect.server.ui.shapes import bar
 
@@ -99,7 +100,14 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"signs": signs, "short": short, "marked": marked, "text_of": text_of, "wrap_id": wrap_id}
+    made.filters |= {
+        "signs": signs,
+        "short": short,
+        "marked": marked,
+        "text_of": text_of,
+        "wrap_id": wrap_id,
+        "origin_of": origin_of,
+    }
     made.tests["plain"] = is_plain
     made.globals |= {"bar": bar, "changes": changes}
     return made
@@ -173,6 +181,15 @@ def render(template: str, writer: PageWriter, **values: Any) -> bytes:
     shown = {each: static.name for each, static in static_files().items()}
     made = environment().get_template(template)
     return made.render(w=writer, t=writer.t, href=writer.href, static=shown, **values).encode("utf-8")
+
+
+def origin_of(record: Mapping[str, Any]) -> str:
+    """Return the class of origin of a record in its JSON form.
+
+    >>> origin_of({"kind": "knowledge", "source": "a.pdf"}), origin_of({"kind": "knowledge", "origin": "web"})
+    ('document', 'web')
+    """
+    return record.get("origin") or implied(record.get("role"), record.get("source"), record["kind"])
 
 
 def short(text: str, most: int) -> str:

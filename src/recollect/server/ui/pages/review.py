@@ -1,4 +1,4 @@
-"""The review: records that say the same, and records that disagree, one case at a time."""
+"""The review: records in quarantine, and records that disagree or say the same, one case at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from recollect.server.ui.visit import Visit
 from recollect.wire import record_json
 
-#: Maximum number of records of a case that are shown.
-_SHOWN = 8
+#: Maximum number of records of a case that are shown, and of records in quarantine that are cases.
+_SHOWN, _MOST_KEPT = 8, 100
 
 
 def review(visit: Visit) -> dict[str, Any]:
-    """Return the number of cases, and the one that is looked at: contradictions first, then duplicates."""
+    """Return the number of cases, and the one that is looked at: quarantine, contradictions, then duplicates."""
     cases = _cases(visit)
     number = min(visit.number("n", 1, 10**6), max(len(cases), 1))
     case = cases[number - 1] if cases else None
@@ -23,7 +23,8 @@ def review(visit: Visit) -> dict[str, Any]:
 
 def _cases(visit: Visit) -> list[dict[str, Any]]:
     memory = visit.memory
-    out: list[dict[str, Any]] = []
+    kept = memory.quarantine(limit=_MOST_KEPT) if visit.may("release") else ()
+    out: list[dict[str, Any]] = [{"kind": "quarantine", "records": [record_json(each)]} for each in kept]
     for found in memory.contradictions():
         out.append(
             {"kind": "contradiction", **found.to_json(), "records": [*map(record_json, (found.older, found.newer))]}

@@ -1,0 +1,109 @@
+"""Whose words a turn has that a tool had a part in: which tool a result is of, and what an answer has heard.
+
+An answer that follows the results of tools may repeat them, and often does: it is the word of the least trusted of
+them, up to the next turn of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from recollect.records.messages.turns import Turn
+from recollect.records.origins import TOOL, WEB, Origin, least
+
+#: Names of tools that bring in texts of the web.
+_OF_THE_WEB = re.compile(r"search|fetch|brows|web|crawl|scrape|https?|url", re.IGNORECASE)
+#: The keys with the id of a call, in what calls a tool and in its result, and those with the name of the tool.
+_CALL_IDS, _RESULT_IDS = ("call_id", "id"), ("tool_call_id", "tool_use_id", "call_id")
+#: Parts of an answer that are results of tools which the provider of the model runs.
+_SERVED = re.compile(r"server_tool_use|web_search_call|file_search_call|mcp_call|web_search_tool_result|web_fetch")
+
+
+def origins_of(
+    turns: Sequence[Turn], tools: Mapping[str, Origin], before: Origin | None = None
+) -> list[Origin | None] | None:
+    """Return the class of origin of each turn, where it is not what its role implies; None if that is so of all.
+
+    Args:
+        turns: The turns, in order.
+        tools: The classes of tools by their names. Another one is of the web if its name says so, or else a tool.
+        before: The least class of what tools have returned since the last turn of the user before these.
+    """
+    if before is None and not any(turn.role == "tool" or turn.metadata.get("parts") for turn in turns):
+        return None
+    hearing = Hearing(tools, before)
+    return [hearing.of(turn.role, turn.speaker, turn.metadata) for turn in turns]
+
+
+class Hearing:
+    """What the turns of a conversation have heard of tools, which are passed in their order.
+
+    Args:
+        tools: The classes of tools by their names.
+        before: The least class of what tools have returned since the last turn of the user.
+    """
+
+    def __init__(self, tools: Mapping[str, Origin], before: Origin | None = None) -> None:
+        self._tools, self._heard = tools, before
+        self._names: dict[str, str] = {}
+
+    def of(self, role: str | None, speaker: str | None, metadata: Mapping[str, Any]) -> Origin | None:
+        """Return the class of the next turn; None if it is what its role implies."""
+        self._names.update(_calls(metadata))
+        if role == "user":
+            self._heard = None
+        elif role == "tool":
+            own = origin_of_tool(_tool(speaker, metadata, self._names), self._tools)
+            self._heard = own if self._heard is None else least((self._heard, own))
+            return None if own == TOOL else own
+        elif role == "assistant":
+            served = [origin_of_tool(name, self._tools) for name in _served(metadata)]
+            if served:
+                self._heard = least((*served, *([] if self._heard is None else [self._heard])))
+            return self._heard
+        return None
+
+
+def origin_of_tool(name: str | None, tools: Mapping[str, Origin]) -> Origin:
+    """Return the class of what a tool returns.
+
+    >>> origin_of_tool("calendar", {}), origin_of_tool("web_search", {}), origin_of_tool("wiki", {"wiki": "document"})
+    ('tool', 'web', 'document')
+    """
+    if name is None:
+        return TOOL
+    return tools.get(name) or (WEB if _OF_THE_WEB.search(name) else TOOL)
+
+
+def _calls(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the id and the name of each tool that a turn calls."""
+    for key in ("tool_calls", "parts"):
+        for each in _listed(metadata.get(key)):
+            function = each.get("function")
+            name = function.get("name") if isinstance(function, Mapping) else each.get("name")
+            if isinstance(name, str):
+                yield from ((each[id_], name) for id_ in _CALL_IDS if isinstance(each.get(id_), str))
+
+
+def _tool(speaker: str | None, metadata: Mapping[str, Any], names: Mapping[str, str]) -> str | None:
+    """Return the name of the tool whose result a turn is, if that is known."""
+    name = metadata.get("name") or metadata.get("tool_name") or speaker
+    if isinstance(name, str):
+        return name
+    ids = (metadata.get(key) for key in _RESULT_IDS)
+    return next((names[each] for each in ids if isinstance(each, str) and each in names), None)
+
+
+def _served(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the tools that the provider has run within an answer."""
+    for each in _listed(metadata.get("parts")):
+        kind = each.get("type")
+        if isinstance(kind, str) and _SERVED.match(kind):
+            name = each.get("name")
+            yield name if isinstance(name, str) else kind
+
+
+def _listed(value: Any) -> Iterator[Mapping[str, Any]]:
+    return (each for each in value if isinstance(each, Mapping)) if isinstance(value, (list, tuple)) else iter(())
