@@ -4,39 +4,27 @@ The links are `derived_from` and, upwards, `supersedes`. A link names an id as t
 id that was chosen in a scope is looked for in the forms in which it may be stored. A record that was forgotten, as the
 sources of a merge are, still links what derives from it with what it derived from: its last version says so.
 
-The index finds the records that name an id. So a taint costs a look-up for each record of it, and, for the records that
-derive from others than those, a look at their links, which are kept with the index.
+A taint reads the links of all records of the index once, as arrays that stay with the index (`links`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
-
-import numpy as np
 
 from recollect.common.deadlines import check, checked
 from recollect.engine.history_results import Lineage, LinkedRecord, Taint
-from recollect.engine.index.filter_terms import link_term, links_term
 from recollect.engine.read.filter_bounds import of_scope
+from recollect.engine.read.links import LinkSearch, stored_ids
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.record_loader import Records
-from recollect.engine.scope import linked_id, scopes_of, unqualified
-from recollect.errors import InvalidRecordError, UnknownRecordError
+from recollect.errors import UnknownRecordError
 from recollect.filters.tree import AnyOf, Filter, Is
 from recollect.indexes.documents.columns import Flags
-from recollect.indexes.words.segment import POSITION_BITS
 from recollect.operations import Find
 from recollect.operations.trust import TraceLineage, TraceTaint
 from recollect.records.documents import is_piece
 from recollect.records.origins import Origin
 from recollect.records.record import Record
-
-#: An id that was made from the content of a record: no scope can have chosen it.
-_MADE = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-#: The name under which links are cached with the rows of an index.
-_CACHE = "derived from"
 
 
 def lineage(reading: Reading, operation: TraceLineage) -> Lineage:
@@ -76,19 +64,6 @@ def lineage(reading: Reading, operation: TraceLineage) -> Lineage:
 
 def _links(record: Record) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return ("derived_from", record.derived_from), ("supersedes", record.supersedes)
-
-
-def stored_ids(record: Record, target: str) -> Iterator[str]:
-    """Yield the ids under which a record may be stored that another one names, most likely first."""
-    if _MADE.fullmatch(target):
-        yield target
-        return
-    own = linked_id(record.id, target)
-    out = [] if own is None else [own]
-    for scope in scopes_of(record):
-        with suppress(InvalidRecordError):  # it is too long for an id of that scope, or is one of a scope itself
-            out.append(scope.qualified(target))
-    yield from dict.fromkeys((*out, target))
 
 
 class _Former:
@@ -157,12 +132,13 @@ def taint(reading: Reading, operation: TraceTaint) -> Taint:
     search = _Tainting(reading)
     level = search.started(operation)
     by_depth: list[tuple[str, ...]] = []
+    shown = reading.scope.shown_id if reading.scope.fixed else str
     count, truncated = 0, False
     while level:
         if count + len(level) > operation.limit:
             level, truncated = level[: operation.limit - count], True
         count += len(level)
-        by_depth.append(tuple(map(reading.scope.shown_id, level)))
+        by_depth.append(tuple(map(shown, level)))
         if truncated:
             break
         level = search.next(level)
@@ -175,14 +151,13 @@ class _Tainting:
     def __init__(self, reading: Reading) -> None:
         assert reading.words is not None
         self._reading, self._former = reading, _Former(reading)
-        self._words = reading.words.at(reading.now)
-        table = self._words.table
-        self._table, self._records = table, Records(reading.view, reading.branch, table)
-        self._open: Flags = table.alive[: table.count].copy()
+        words = reading.words.at(reading.now)
+        self._table = table = words.table
+        visible: Flags = table.alive[: table.count].copy()
         if reading.scope.fixed:
-            self._open &= of_scope(reading.scope, table)
+            visible &= of_scope(reading.scope, table)
+        self._search = LinkSearch(words, Records(reading.view, reading.branch, table), visible)
         self._ids: set[str] = set()  # the stored ids that were found
-        self._others: dict[int, tuple[tuple[str, ...], ...]] | None = None
 
     def started(self, operation: TraceTaint) -> list[str]:
         """Return the stored ids of the first level."""
@@ -195,17 +170,15 @@ class _Tainting:
         where = AnyOf.of(*conditions)
         start |= dict.fromkeys(each.id for each in self._matching(where))
         # What a live record derives from may match and be forgotten: a page that was merged into another text.
-        for targets in self._links().values():
-            for ids in targets:
-                if not any(map(self._is_live, ids)):
-                    start |= dict.fromkeys(
-                        each for each in ids if (last := self._former.last(each)) is not None and where.matches(last)
-                    )
+        for _, ids in self._search.to_former():
+            lasts = {each: self._former.last(each) for each in ids}
+            start |= dict.fromkeys(each for each, last in lasts.items() if last is not None and where.matches(last))
         # A document is stored in pieces, which are one text.
         sources = {last.source for each in start if (last := self._former.last(each)) is not None and is_piece(last)}
         if sources:
             pieces = self._matching(Is("source", tuple(str(each) for each in sorted(map(str, sources)))))
             start |= dict.fromkeys(each.id for each in pieces if is_piece(each))
+        self._search.close(start)
         return self._taken(start)
 
     def _matching(self, where: Filter) -> Iterable[Record]:
@@ -222,52 +195,19 @@ class _Tainting:
                 yield stored
 
     def next(self, level: Collection[str]) -> list[str]:
-        """Return the stored ids of the records that derive from those of a level."""
-        words, table = self._words, self._table
-        flags = words.having([link_term("derived_from", unqualified(each)) for each in level]) & self._open
-        numbers = np.flatnonzero(flags)
-        if not all(map(_MADE.fullmatch, level)):
-            parents = set(level)
-            numbers = np.array(
-                [
-                    number
-                    for number, record in self._records.all(numbers)
-                    if any(not parents.isdisjoint(stored_ids(record, each)) for each in record.derived_from)
-                ],
-                dtype=np.int64,
-            )
-        ids = list(map(table.id, numbers.tolist()))
-        return self._taken(dict.fromkeys((*ids, *self._through_former())))
+        """Return the stored ids of the records that derive from those of a level, sorted."""
+        through = [record_id for record_id, ids in self._search.to_former() if self._leads(ids)]
+        self._search.close(through)
+        return self._taken(sorted({*self._search.children(level), *through}))
 
-    def _taken(self, ids: dict[str, None]) -> list[str]:
+    def _taken(self, ids: Iterable[str]) -> list[str]:
         """Return those ids that were not found before, and note them."""
         new = [each for each in ids if each not in self._ids]
         self._ids.update(new)
-        numbers = [number for each in new if (number := self._table.number(each)) >= 0]
-        self._open[numbers] = False
         return new
 
     def _is_live(self, stored: str) -> bool:
         return self._table.number(stored) >= 0
-
-    def _links(self) -> dict[int, tuple[tuple[str, ...], ...]]:
-        """Return the links of the records that are not found yet: the stored ids that each may name."""
-        numbers = np.unique(self._words.occurrences(links_term("derived_from")) >> POSITION_BITS)
-        numbers = numbers[(numbers < self._table.count) & self._open[np.minimum(numbers, self._table.count - 1)]]
-        known: dict[int, tuple[tuple[str, ...], ...]] = self._table.rows.kept.setdefault(_CACHE, {})
-        missing = [number for number in numbers.tolist() if number not in known]
-        for number, record in self._records.all(np.array(missing, dtype=np.int64)):
-            known[number] = tuple(tuple(stored_ids(record, each)) for each in record.derived_from)
-        return {number: known[number] for number in numbers.tolist()}
-
-    def _through_former(self) -> Iterator[str]:
-        """Yield the records that derive from something forgotten which derives from what was found."""
-        remaining = np.unique(self._words.occurrences(links_term("derived_from")) >> POSITION_BITS)
-        if not self._open[remaining[remaining < len(self._open)]].any():
-            return
-        for number, targets in self._links().items():
-            if any(not any(map(self._is_live, ids)) and self._leads(ids) for ids in targets):
-                yield self._table.id(number)
 
     def _leads(self, ids: Iterable[str]) -> bool:
         """Return whether a forgotten record derives from what was found, directly or through other forgotten ones."""
