@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from starlette.routing import BaseRoute, Route
 
 import recollect
+from recollect.records.origins import Origin
 from recollect.server.addresses import allowed_hosts
 from recollect.server.assembly import NAMES, facts_of
 from recollect.server.calls import ClientCalls
@@ -112,10 +113,18 @@ class Server:
         finally:
             connection.close()
 
-    def token(self, name: str, right: Allowed = "write", namespaces: tuple[str, ...] = (), **scope: str) -> str:
+    def token(
+        self,
+        name: str,
+        right: Allowed = "write",
+        namespaces: tuple[str, ...] = (),
+        *,
+        origin: Origin | None = None,
+        **scope: str,
+    ) -> str:
         """Add a token to the file of the server and return it."""
         made = new_token()
-        add_entry(self._folder / "tokens.toml", entry(name, made, right, namespaces, scope))
+        add_entry(self._folder / "tokens.toml", entry(name, made, right, namespaces, scope, origin))
         return made
 
     def memory(self, namespace: str = "default", token: str | None = None) -> recollect.Memory:

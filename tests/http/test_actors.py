@@ -34,6 +34,9 @@ WRITES: list[dict[str, Any]] = [
     {"op": "forget_where", "where": {"user": "ana"}},
     {"op": "remember", "content": "to erase", "id": "g"},
     {"op": "erase", "id": "g"},
+    {"op": "remember", "content": "a page", "id": "p", "fields": {"source": "https://site.example"}},
+    {"op": "endorse", "id": "p"},
+    {"op": "release", "ids": ["q"]},
     {"op": "batch", "operations": [NOTE | {"id": "h"}]},
     {"op": "batch", "operations": [NOTE | {"id": "i"}], "actor": STATED},
     {"op": "clear"},
@@ -71,6 +74,10 @@ def test_the_actor_of_every_operation_and_route_that_writes_ends_with_the_token(
 
         server("POST", f"{path}/remember", {"content": "the first"}, token=token)
         assert actors(server, "default") == ["mobile"]  # only the name
+        policies = {"op": "set_policies", "origins": {"unknown": "quarantine"}}
+        assert server("POST", f"{path}/execute", policies, token=token).status == 200
+        kept = {"op": "remember", "content": "kept apart", "id": "q", "fields": {"origin": "unknown"}}
+        assert server("POST", f"{path}/execute", kept, token=token).json["result"]["status"] == "quarantined"
         for each in WRITES:
             send("POST", "execute", each if each.get("actor") else each | where)
         send("POST", "execute", NOTE | {"id": "key"} | where, "k1")

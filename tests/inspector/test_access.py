@@ -145,7 +145,7 @@ class TestTokens:
             assert reader.send(Form("do", "post", {"action": name, "id": "seat"}), 403).words
 
     def test_one_that_writes_sets_no_quota_and_erases_nothing(self, server: Server) -> None:
-        reader = Reader(server, server.token("writer", "write"))
+        reader = Reader(server, server.token("writer", "write", origin="user"))
         forms = {form.fields.get("action") for form in reader.get("record", id="seat").forms}
         assert {"update", "forget"} <= forms
         assert not reader.get("settings").has_form("set_quota")
@@ -156,6 +156,15 @@ class TestTokens:
         assert memory.log(1)[0].actor == "inspector (token writer)"
         reader.send(done.form("revert"))
         assert memory.get("seat").content == "Ana prefers aisle seats"  # type: ignore[union-attr]
+
+    def test_one_that_does_not_speak_for_the_user_proposes(self, server: Server) -> None:
+        reader = Reader(server, server.token("model", "write"))
+        done = reader.send(reader.get("record", id="seat").form("update"), content="Ana stands")
+        assert "Stored as a proposal" in done.words
+        assert "Ana prefers aisle seats" in reader.get("record", id="seat").words
+        [proposal] = server.memory(token=server.token("admin", "admin")).find("supersedes=seat")
+        assert proposal.text == "Ana stands"
+        assert not reader.get("record", id=proposal.id).has_form("revert")
 
     def test_one_of_a_user_sees_nothing_of_others(self, server: Server) -> None:
         reader = Reader(server, server.token("of bob", "admin", user="bob"))

@@ -223,6 +223,7 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.TokenError, HTTPStatus.UNAUTHORIZED),
     (errors.AccessError, HTTPStatus.FORBIDDEN),
     (errors.ScopeError, HTTPStatus.FORBIDDEN),
+    (errors.OriginError, HTTPStatus.FORBIDDEN),
     (errors.ReadOnlyMemoryError, HTTPStatus.FORBIDDEN),
     (errors.ReadOnlyStoreError, HTTPStatus.FORBIDDEN),
     (errors.DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),

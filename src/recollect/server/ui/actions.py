@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from recollect import Memory, Record
+from recollect import Memory, Outcome, Record
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
-from recollect.operations import GetPolicies, GetQuota
+from recollect.operations import GetPolicies, GetQuota, Update
 from recollect.operations.base import REGISTRY
+from recollect.operations.trust import Endorse
 from recollect.server.ui.pages import PAGES
 from recollect.server.ui.pages.erase import options, phrase, preview, selected
 from recollect.server.ui.pages.records import FACETS, condition, digest
@@ -125,16 +126,16 @@ def _update(visit: Visit, memory: Memory) -> Done:
         changes["importance"] = _share(visit, "importance")
     if "pinned" in visit.query:
         changes["pinned"] = visit.flag("pinned") or None
-    new = memory.update(old.id, expect=visit.text("expect") or None, **changes)
-    return _changed(visit, old, new)
+    done = memory.execute(Update(id=old.id, changes=changes, expect=visit.text("expect") or None))
+    return _changed(visit, old, done)
 
 
-def _changed(visit: Visit, old: Record, new: Record, what: str = "") -> Done:
+def _changed(visit: Visit, old: Record, outcome: Outcome, what: str = "") -> Done:
     """Return what a change of one record did: perhaps nothing."""
-    done = _record_page(visit)
-    if old.id != new.id:  # it is of a higher class of origin than this visitor
-        return done._replace(has_commit=False, what="proposed")
-    if old.hash == new.hash:
+    done, new = _record_page(visit), outcome.record
+    if outcome.status in ("proposed", "quarantined"):  # by a visitor of a lower class of origin than the record
+        return done._replace(has_commit=False, what=outcome.status)
+    if new is None or old.hash == new.hash:
         return done._replace(has_commit=False, what="unchanged")
     return done._replace(parameters={**done.parameters, "hash": new.hash}, what=what)
 
@@ -159,8 +160,9 @@ def _restore(visit: Visit, memory: Memory) -> Done:
     if version is None:
         raise UnknownRecordError(visit.text("id"), visit.namespace)
     old = _read(visit, memory)
-    new = memory.update(version.id, expect=visit.text("expect") or None, content=version.content)
-    return _changed(visit, old, new, "restore")
+    changes = {"content": version.content}
+    done = memory.execute(Update(id=version.id, changes=changes, expect=visit.text("expect") or None))
+    return _changed(visit, old, done, "restore")
 
 
 def _as_before(text: str, old: str) -> str:
@@ -279,8 +281,8 @@ def _endorse(visit: Visit, memory: Memory) -> Done:
             raise UnknownRecordError(visit.text("id"), visit.namespace)
         if old.hash != visit.text("expect"):
             raise ConflictError(f"record {old.id!r}", visit.text("expect"), old.hash)
-        new = batch.endorse(old.id)
-    return _changed(visit, old, new)
+        done = batch.execute(Endorse(id=old.id))
+    return _changed(visit, old, done)
 
 
 def _merge_entities(visit: Visit, memory: Memory) -> Done:
