@@ -50,6 +50,7 @@ def open_store(
     timeout_s: float,
     durability: Durability,
     zone: str | None,
+    read_from: str | None = None,
 ) -> Store:
     """Open the store of a path, as `opening.open_store` does."""
     location = os.fspath(path if path is not None else default_path())

@@ -80,13 +80,12 @@ def test_a_token_from_below_changes_no_word_of_the_user_and_endorses_nothing(ser
 class TestCommands:
     @pytest.fixture
     def run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-        monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path))
+        monkeypatch.setenv("RECOLLECT_DB", str(tmp_path / "memory.db"))
 
         def run(*arguments: str, code: int = 0) -> Any:
             done = CliRunner().invoke(app, [*arguments, "--json"])
             assert done.exit_code == code, done.output
-            lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(("{", "["))]
-            return lines[0] if len(lines) == 1 else lines
+            return json.loads(done.stdout) if done.stdout else None
 
         return run
 
@@ -98,9 +97,9 @@ class TestCommands:
 
     def test_a_proposal_is_endorsed(self, run: Any) -> None:
         stored = run("remember", ORDER, "--origin", "web")["record"]["id"]
-        assert [each["signal"] for each in run("audit")["findings"]] == ["proposal"]
+        assert [each["signal"] for each in run("audit")] == ["proposal"]
         assert run("endorse", stored, "--reason", "it is so").get("origin") is None
-        assert run("audit")["findings"] == []
+        assert run("audit") == []
 
     def test_a_taint_is_found_and_forgotten(self, run: Any, tmp_path: Path) -> None:
         page = run("remember", "The museum opens at nine", "--source", "https://eve.example")["record"]["id"]
@@ -109,15 +108,15 @@ class TestCommands:
         assert [each["id"] for each in run("lineage", note)["records"]] == [note, page]
         assert run("taint", "--source", "https://eve.example")["by_depth"] == [[page], [note]]
         run("taint", "--source", "https://eve.example", "--forget")
-        assert run("find") in ([], {"records": []})
+        assert run("find")["records"] == []
 
     def test_a_quarantine_is_listed_released_and_rejected(self, run: Any) -> None:
         run("policies", "--origin", "web=quarantine")
         ids = [
             run("remember", f"Page {at}", "--source", f"https://eve.example/{at}")["record"]["id"] for at in range(2)
         ]
-        assert {each["id"] for each in run("quarantine")["records"]} == set(ids)
+        assert {each["id"] for each in run("quarantine")} == set(ids)
         run("quarantine", "--release", ids[0])
         run("quarantine", "--reject", ids[1])
-        assert run("quarantine")["records"] == []
+        assert run("quarantine") == []
         assert "Page 0" in json.dumps(run("find"))

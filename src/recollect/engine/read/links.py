@@ -43,7 +43,7 @@ def stored_ids(record: Record, target: str) -> Iterator[str]:
     yield from dict.fromkeys((*out, target))
 
 
-class Links(NamedTuple):
+class LinkTable(NamedTuple):
     """The links of the rows that were read so far. Every id has a number.
 
     Attributes:
@@ -66,7 +66,7 @@ class Links(NamedTuple):
     row_of: Ints
     read: Ints
 
-    def with_rows(self, rows: Ints, records: Iterable[tuple[int, Record]]) -> Links:
+    def with_rows(self, rows: Ints, records: Iterable[tuple[int, Record]]) -> LinkTable:
         """Return the links with those of more rows."""
         ids, numbers = self.ids.copy(), self.numbers.copy()
         more: list[tuple[int, int, int, int]] = []
@@ -84,7 +84,7 @@ class Links(NamedTuple):
                 more += [(row, own, number_of(each), link) for each in stored_ids(record, target)]
                 link += 1
         added = np.array(more, dtype=np.int64).reshape(-1, 4).T
-        return Links(
+        return LinkTable(
             ids=ids,
             numbers=numbers,
             rows=np.concatenate((self.rows, added[0])),
@@ -97,7 +97,7 @@ class Links(NamedTuple):
 
 
 _NONE = np.empty(0, dtype=np.int64)
-_NO_LINKS = Links([], {}, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+_NO_LINKS = LinkTable([], {}, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 def _flags(numbers: Ints, count: int) -> Flags:
@@ -123,7 +123,7 @@ class LinkSearch:
         table: Table = words.table
         self.open = visible
         rows = words.occurrences(links_term("derived_from")) >> POSITION_BITS
-        links: Links = table.rows.kept.get(_CACHE, _NO_LINKS)
+        links: LinkTable = table.rows.kept.get(_CACHE, _NO_LINKS)
         unread = _flags(rows[rows < table.count], table.count) & visible
         unread[links.read[links.read < table.count]] = False
         missing = np.flatnonzero(unread)
@@ -137,7 +137,7 @@ class LinkSearch:
         self._former = np.flatnonzero(~live[links.link])
 
     @staticmethod
-    def _with_places(links: Links, table: Table) -> Links:
+    def _with_places(links: LinkTable, table: Table) -> LinkTable:
         """Return the links with the rows of all ids, as this state of the table has them."""
         rows = links.row_of
         known = (rows >= 0) & (rows < table.count)
