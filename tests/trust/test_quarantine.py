@@ -289,6 +289,7 @@ def test_an_agent_goes_on_when_something_is_kept_apart(strict: Memory) -> None:
     assert len(strict.quarantine) == 1
 
 
+@pytest.mark.files
 def test_a_backup_has_the_quarantine(kept: Memory, tmp_path: Any) -> None:
     if kept._executor.location == ":memory:":
         pytest.skip("a memory without a file has no backup")
