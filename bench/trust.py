@@ -20,6 +20,7 @@ from bench.poisoning import POLICIES, others, turn
 
 _DERIVED, _FANOUT, _RECALLS = 10_000, 10, 50
 _WRITES, _MESSAGES = 200, 5
+_SYLLABLES = ("ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "ve", "zi", "cho", "kra", "ple")
 
 
 def _seconds(call: Callable[[], object]) -> float:
@@ -29,19 +30,24 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _texts(number: int) -> Iterator[str]:
-    """Yield texts as a user, a tool and a page say them."""
+    """Yield statements of which none has been made before: each has a word of its own."""
     for at, said in zip(range(_WRITES), others(), strict=False):
-        yield f"{said} It was number {number * _WRITES + at}."
+        own, word = number * _WRITES + at, ""
+        while own or not word:
+            own, syllable = divmod(own, len(_SYLLABLES))
+            word += _SYLLABLES[syllable]
+        yield f"{said} {word}ka {word[::-1]}no."
 
 
 def _written(memory: recollect.Memory, number: int) -> None:
-    """Write as agents do: turns, facts, results of tools, and pages."""
-    for at, text in enumerate(_texts(number)):
-        if at % _MESSAGES:
-            memory.remember(text, source="https://news.example" if at % 2 else None)
-        else:
-            said = [turn("user", text), turn("tool", f"Found: {text}", "search"), turn("assistant", "Here it is.")]
+    """Write as agents do: turns, facts, results of tools, and pages; then recall, which indexes what was written."""
+    for at, (text, found) in enumerate(zip(_texts(number), _texts(number + 10_000), strict=True)):
+        if at % _MESSAGES == 0:
+            said = [turn("user", text), turn("tool", found, "search"), turn("assistant", "Here it is.")]
             memory.add_messages(said, conversation=f"c{number}-{at}")
+        else:
+            memory.remember(text, source=f"https://news{at}.example" if at % 2 else None)
+    memory.recall("which picture is in the guide?")
 
 
 def _derived(memory: recollect.Memory) -> None:

@@ -103,6 +103,12 @@ def claim(text: str, language: str) -> Claim:
     return Claim(frozenset(said), pairs, things, values)
 
 
+def may_rival(text: str) -> bool:
+    """Return whether a text states a value at all: without one, it is no rival of any."""
+    said = claim(text, language_of(text))
+    return bool(said.counted or said.values)
+
+
 def is_rival(text: str, trusted: str) -> bool:
     """Return whether a text says something else of what a trusted one says.
 

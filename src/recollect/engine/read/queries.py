@@ -199,7 +199,7 @@ class Reading:
 
     def valid_until(self, operation: ValidUntil) -> dict[str, datetime]:
         """Return when records stop being valid, by id: at their own end, or when another record replaces them."""
-        words = self._visible()
+        words = self.visible()
         table, links = words.table, replaced(self.view, self.branch, words)
         known = partial(self.view.known, self.branch)
         out: dict[str, datetime] = {}
@@ -216,9 +216,9 @@ class Reading:
 
     def to_embed(self, question: str) -> str:
         """Return what is embedded of a question: all but names (`scoring.speakers`)."""
-        return without_names(question, self._visible())
+        return without_names(question, self.visible())
 
-    def _visible(self) -> WordView:
+    def visible(self) -> WordView:
         """Return the index without the records that recall ignores: expired, not searchable, or outside the scope."""
         assert self.words is not None
         words = searched(self.words.at(self.now))

@@ -14,28 +14,36 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from recollect.common.deadlines import checked
 from recollect.engine.history_results import AuditFinding
+from recollect.engine.read.filter_bounds import bounds
 from recollect.engine.read.queries import Reading
+from recollect.engine.read.record_loader import Records
 from recollect.filters.tree import AllOf, AnyOf, Filter, Has, Is, Not, Nothing, Originates
+from recollect.indexes.documents.columns import Ints
+from recollect.indexes.words.index import WordView, query_terms
+from recollect.indexes.words.segment import POSITION_BITS
 from recollect.ledger.parts import RECORDS
-from recollect.operations import Changes, Find, Recall
+from recollect.operations import Changes, Find
 from recollect.operations.trust import Audit
 from recollect.policies.flags import flags
-from recollect.records.codec import datetime_of
 from recollect.records.origins import at_least
 from recollect.records.record import Record
 from recollect.text.asking import only_asks
 from recollect.text.manner import STANDING_TAGS
-from recollect.text.rivals import is_rival
+from recollect.text.rivals import is_rival, may_rival
 from recollect.text.words import language_of, terms
 
 #: Number of the records of the user that are compared, of their sentences each, and of records of the same class.
-_COMPARED, _SENTENCES, _OTHERS = 3, 20, 20
+_COMPARED, _SENTENCES, _OTHERS = 8, 20, 20
 #: How much of the terms of both nearly equal texts share, how many such texts are a burst, and within what time.
 _ALIKE, _BURST, _DAY = (1, 2), 3, 86_400_000_000
 #: How many terms texts of one subject share, and how many a text of a burst has: "Done." is often said.
 _OF_SUBJECT, _LEAST_TERMS = 2, 4
+#: How frequent a term may be to be looked for.
+_MOST_COMMON = 5000
 #: Number of characters of a text that are looked for.
 _ASKED = 2000
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -61,9 +69,11 @@ def rivals(reading: Reading, record: Record) -> Suspicion | None:
     """Return which records of the user a less trusted one says something else of; None if there are none.
 
     Cost:
-        One recall.
+        In proportion to the postings of its terms (`_nearest`).
     """
-    found = _found(reading, record, _TRUSTED, _COMPARED)
+    if not may_rival(record.text):
+        return None
+    found = _nearest(reading, record, _TRUSTED, _COMPARED, inexact=True)
     ids = tuple(each.id for each in found if _says_other(record.text, each.text))
     return Suspicion("rival", ids) if ids else None
 
@@ -83,15 +93,16 @@ def burst(reading: Reading, record: Record, now: int, *, others: int = _BURST - 
         others: Minimum number of such records.
 
     Cost:
-        One recall, and a look-up of the last commit of each record that is nearly equal.
+        In proportion to the postings of its terms, and the last commit of each record that is nearly equal.
     """
     own = _terms(record.text)
     if len(own) < _LEAST_TERMS:
         return None
     least, of = _ALIKE
+    shared = -(-len(own) * least // of)
     alike = [
         each
-        for each in _found(reading, record, Originates((record.effective_origin,)), _OTHERS)
+        for each in _nearest(reading, record, Originates((record.effective_origin,)), _OTHERS, shared)
         if len(own & (other := _terms(each.text))) * of >= least * len(own | other) > 0
     ]
     ids = _lately(reading, alike, now)
@@ -109,7 +120,7 @@ def of_source(reading: Reading, record: Record, now: int) -> Suspicion | None:
     where, own = source_of(record), _terms(record.text)
     if where is None:
         return None
-    found = _found(reading, record, Originates((record.effective_origin,)), _OTHERS)
+    found = _nearest(reading, record, Originates((record.effective_origin,)), _OTHERS)
     same = [each for each in found if source_of(each) == where and len(own & _terms(each.text)) >= _OF_SUBJECT]
     ids = _lately(reading, same, now)
     return Suspicion("source", ids) if ids else None
@@ -159,20 +170,70 @@ def source_of(record: Record) -> str | None:
     return f"{record.role}: {tool}" if isinstance(tool, str) and record.role is not None else None
 
 
-def _found(reading: Reading, record: Record, condition: Filter, count: int) -> list[Record]:
-    """Return the other records that a question with the text of a record finds, of its owners or of none."""
-    text = record.text
-    if not text.strip() or not record.searchable:
+def _nearest(
+    reading: Reading,
+    record: Record,
+    condition: Filter,
+    count: int,
+    least: int = _OF_SUBJECT,
+    *,
+    inexact: bool = False,
+) -> list[Record]:
+    """Return the other records, of the same owners or of none, that share the rarest terms with a record, best first.
+
+    This is no question: neither neighbours nor dates count. A write can afford it, and not a recall.
+
+    Args:
+        reading: What is read.
+        record: The record.
+        condition: Only records that match.
+        count: Maximum number of records.
+        least: How many terms they share at least. Terms that are too frequent to be looked for count as shared.
+        inexact: Whether a word that no record has stands for those that resemble it, and a compound for its parts.
+
+    Cost:
+        In proportion to the postings of the terms, and to the records that are returned.
+    """
+    if not record.text.strip() or not record.searchable:
         return []
+    words = reading.visible()
+    table = words.table
+    postings: list[Ints] = []
+    weights: list[int] = []
+    common = 0
+    for term in sorted(_looked_for(words, record.text[:_ASKED]) if inexact else _terms(record.text)):
+        numbers = words.occurrences(term) >> POSITION_BITS
+        if 0 < len(numbers) <= _MOST_COMMON:
+            postings.append(numbers[np.flatnonzero(np.diff(numbers, prepend=-1))])
+            weights.append((table.count // len(postings[-1])).bit_length())
+        else:
+            common += len(numbers) > 0
+    if not postings:
+        return []
+    numbers, which = np.unique(np.concatenate(postings), return_inverse=True)
+    weight = np.bincount(which, np.repeat(weights, list(map(len, postings)))).astype(np.int64)
     owners: list[Filter] = [
         AnyOf.of(Is(name, (value,)), Not(Has(name)))
         for name in ("user", "agent")
         if (value := getattr(record, name)) is not None
     ]
-    where = AllOf.of(condition, *owners)
-    asked = Recall(question=text[:_ASKED], k=count, where=where, reference=datetime_of(reading.now))
-    own = reading.scope.shown_id(record.id)
-    return [hit.record for hit in reading.recall(asked) if hit.record.id != own]
+    admitted = bounds(AllOf.of(condition, *owners), words).upper
+    kept = (np.bincount(which) + common >= least) & (True if admitted is None else admitted[numbers])
+    numbers, weight = numbers[kept], weight[kept]
+    if len(numbers) > count:  # among equals, the ids decide, which are the same in every store
+        best = weight >= np.partition(weight, -count - 1)[-count - 1]
+        numbers, weight = numbers[best], weight[best]
+    ranked = sorted(zip((-weight).tolist(), map(table.id, numbers.tolist()), numbers.tolist(), strict=True))
+    ranked = [each for each in ranked if each[1] != record.id][:count]
+    found = Records(reading.view, reading.branch, table).all(
+        np.array([number for *_, number in ranked], dtype=np.int64)
+    )
+    return [reading.scope.shown(each) for _, each in found]
+
+
+def _looked_for(words: WordView, text: str) -> set[str]:
+    language = language_of(text)
+    return {each.term for each in query_terms(words, terms(text, language), language)}
 
 
 def _lately(reading: Reading, records: list[Record], now: int) -> tuple[str, ...]:
