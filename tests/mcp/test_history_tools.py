@@ -16,7 +16,7 @@ pytestmark = pytest.mark.stores(clock=TickingClock)
 
 @pytest.fixture
 def server(memory: recollect.Memory) -> Iterator[Connected]:
-    with in_process(memory, ["recollect"]) as connected:
+    with in_process(memory, ["recollect"], origin="user") as connected:
         yield connected
 
 

@@ -368,6 +368,7 @@ class Core:
             self._usage_totals,
             self._turns,
             lambda part: in_part(part).writer,
+            lambda: opened[branch],
         )
         # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
         services = Services(

@@ -19,12 +19,15 @@ from recollect.engine.results import result_from_json, result_to_json
 from recollect.engine.scope import Place, Scope
 from recollect.engine.settings import policies_of
 from recollect.engine.write.batch import Writing
+from recollect.engine.write.classes import check_kept
 from recollect.engine.write.drafts import Intake
 from recollect.errors import DamagedStoreError, RecollectError, StoreBusyError, StoreError, UnsupportedError
 from recollect.ledger.commits import Branch
 from recollect.models.embedding.base import Embedder
 from recollect.operations import ExecuteBatch, Operation, check_key, check_label
+from recollect.operations.base import READ
 from recollect.records.codec import microseconds
+from recollect.records.origins import USER
 from recollect.stores.base import Store
 from recollect.stores.write_queue import repeated
 
@@ -68,6 +71,8 @@ class Engine:
     def execute(self, operation: Operation, place: Place) -> Any:
         """Execute an operation and return its result. See `Executor.execute`."""
         handler = HANDLERS.get(type(operation)) or handler_of(operation)
+        if place.origin != USER and operation.right != READ:
+            check_kept(place)
         run = handler.run if place.key is None else execute_once
         operation = operation.located(self.core.zone)
         try:
@@ -101,6 +106,8 @@ class Engine:
     def batch(self, place: Place, expect_head: int | None) -> Iterator[OpenBatch]:
         """Open a transaction for a batch of the caller, and report it as one call. See `Executor.batch`."""
         try:
+            if place.origin != USER:
+                check_kept(place)
             if not self._calls.active:
                 with self.core.writing(place, expect_head=expect_head) as writing:
                     yield OpenBatch(writing)

@@ -19,12 +19,13 @@ from recollect.engine.history_results import Erased
 from recollect.engine.read.log import together
 from recollect.engine.scope import QUALIFIED_PREFIX, Place, Scope, scopes_of
 from recollect.engine.write.writer import Writer
-from recollect.errors import CodecError, InvalidArgumentError, UnknownRecordError
+from recollect.errors import CodecError, InvalidArgumentError, OriginError, UnknownRecordError
 from recollect.filters.tree import Nothing
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.entries import note_hash
 from recollect.ledger.merkle import redacted_id
 from recollect.operations import Erase
+from recollect.records.origins import RANKS, USER
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
 
@@ -36,8 +37,11 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
     """Permanently remove the contents of records; with a filter, in all parts of the memory, unless it names some.
 
     Raises:
+        OriginError: The caller is less than the user.
         UnknownRecordError: The caller can read no version of the record that is named.
     """
+    if RANKS[place.origin] < RANKS[USER]:
+        raise OriginError("what cannot be taken back", place.origin)
     if operation.id is not None and operation.parts is None:
         return _erase(core, place, operation)
     branches = chosen(place.branch, operation.parts)

@@ -27,7 +27,13 @@ from recollect.engine.settings import Policies, Quota, set_policies, set_quota
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import draft
-from recollect.errors import AnswerTooLargeError, InvalidOperationError, ReadOnlyMemoryError, RecollectError
+from recollect.errors import (
+    AnswerTooLargeError,
+    InvalidOperationError,
+    OriginError,
+    ReadOnlyMemoryError,
+    RecollectError,
+)
 from recollect.filters.tree import AllOf
 from recollect.ledger.proofs import Proof
 from recollect.operations import (
@@ -61,6 +67,7 @@ from recollect.operations import (
     VectorStats,
     Wait,
 )
+from recollect.records.origins import RANKS, USER
 from recollect.stores.roots import trim
 from recollect.stores.values import Backup, CheckReport, Compacted
 
@@ -254,6 +261,8 @@ def _set_quota(core: Core, place: Place, operation: SetQuota) -> None:
 
 
 def _set_policies(core: Core, place: Place, operation: SetPolicies) -> None:
+    if RANKS[place.origin] < RANKS[USER]:
+        raise OriginError("the policies of the namespace", place.origin)
     check_whole(place.scope, "the policies of the namespace")
     policies = Policies(**{each.name: getattr(operation, each.name) for each in fields(Policies)})
     with core.store.write(place.branch) as transaction:

@@ -21,7 +21,8 @@ class Restored(JsonForm, what="a rollback"):
     Attributes:
         seq: The number of the newest commit, which is a new one if anything was changed.
         changed: The number of records that were changed.
-        conflicts: The ids of the records that were not restored because they were changed later (revert only).
+        conflicts: The ids of the records that were not restored because they were changed later (revert only), or
+            because they are, or would be, of a higher class of origin than the caller's.
         erased: The ids of the records that were not restored because their text was erased.
         damaged: The ids of the records that were not restored because their version is corrupt.
         parts: The same for each other part of the memory in which anything was changed or not restored, by its name.

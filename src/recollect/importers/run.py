@@ -56,7 +56,7 @@ from recollect.quoting import printable
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages.tools import Hearing
 from recollect.records.messages.values import UnreadableError
-from recollect.records.origins import USER, Origin, least
+from recollect.records.origins import RANKS, USER, Origin, least
 from recollect.records.record import Fields, Record, restored
 from recollect.text.unicode import nfc
 
@@ -164,9 +164,12 @@ class Source:
             about = item.fields.get("metadata")
             hearing = self._hearing.setdefault((item.namespace, item.fields["conversation"]), Hearing({}))
             speaker, metadata = item.fields.get("speaker"), about if isinstance(about, Mapping) else {}
-            origin = hearing.of(item.fields["role"], speaker, metadata) or origin
-        if origin is not None and item.fields.get("origin") is None:
-            item = replace(item, fields={**item.fields, "origin": least((origin, self.writer))})
+            heard = hearing.of(item.fields["role"], speaker, metadata)
+            origin = heard if origin is None else origin if heard is None else least((origin, heard))
+        if origin is not None:
+            stated = item.fields.get("origin")
+            known = (origin, self.writer, *((stated,) if stated in RANKS else ()))
+            item = replace(item, fields={**item.fields, "origin": least(known)})
         if not self._defaults:
             return item
         own = {name: value for name, value in item.fields.items() if value is not None}

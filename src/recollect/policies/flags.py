@@ -32,7 +32,8 @@ _INVISIBLE = re.compile(
     re.IGNORECASE,
 )
 #: A picture whose address has room for what a model knows.
-_CARRIER = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,500}(?:\{|%7B|[A-Z]+(?:_[A-Z]+)+)[^)\s]{0,500}\)")
+_PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\((?P<address>[^)\s]{0,1000})\)")
+_CARRIES = re.compile(r"\{|%7B|[A-Z]_[A-Z]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 #: Letters of other scripts that look like Latin ones.
 _SCRIPTS = ("CYRILLIC", "GREEK")
@@ -93,9 +94,11 @@ def _hidden(text: str) -> Iterator[Flag]:
         if len(_WORD.findall(said)) >= _LEAST_WORDS:
             yield Flag("hidden", match[0])
             break
-    for rule in (_INVISIBLE, _CARRIER):
-        if (found := rule.search(text)) is not None:
-            yield Flag("hidden", found[0])
+    if (found := _INVISIBLE.search(text)) is not None:
+        yield Flag("hidden", found[0])
+    pictures = (each for each in _PICTURE.finditer(text) if _CARRIES.search(each["address"]))
+    if (found := next(pictures, None)) is not None:
+        yield Flag("hidden", found[0])
     if text.isascii():
         return
     if (at := next(_invisible(text), None)) is not None:

@@ -20,7 +20,10 @@ OWNER, USER, ASSISTANT, TOOL, DOCUMENT, WEB, UNKNOWN = ORIGINS
 RANKS: dict[str, int] = {origin: len(ORIGINS) - 1 - number for number, origin in enumerate(ORIGINS)}
 #: The classes of what neither the user nor the assistant said.
 UNTRUSTED = frozenset(ORIGINS[ORIGINS.index(TOOL) :])
-_OF_ROLES: dict[str, Origin] = {"tool": TOOL, "assistant": ASSISTANT, "system": ASSISTANT, "developer": ASSISTANT}
+_OF_ROLES: dict[str, Origin] = {
+    **dict.fromkeys(("assistant", "ai", "model", "bot", "system", "developer"), ASSISTANT),
+    **dict.fromkeys(("tool", "function", "ipython", "observation", "environment"), TOOL),
+}
 #: Kinds of records that a program writes: without a role, nobody's word.
 _OF_PROGRAMS = frozenset(("entity", "task", "node", "relation"))
 _WEB = ("http://", "https://")
@@ -38,7 +41,7 @@ def implied(role: str | None, source: str | None, kind: str) -> Origin:
     if source is not None and source[:8].lower().startswith(_WEB):
         return WEB
     if role is not None:
-        return _OF_ROLES.get(role, USER)
+        return _OF_ROLES.get(role.casefold(), USER)
     if source is not None:
         return DOCUMENT
     return ASSISTANT if kind in _OF_PROGRAMS else USER

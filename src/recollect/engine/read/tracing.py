@@ -84,7 +84,10 @@ class _Former:
     def known(self, stored: str) -> bool:
         """Return whether the scope sees a record under a stored id, or saw one."""
         record, state, *_ = self._of(stored)
-        return state == "erased" if record is None else self._reading.scope.admits(record)
+        scope = self._reading.scope
+        if record is None:  # whose it was is not known any more
+            return state == "erased" and not scope.fixed
+        return scope.admits(record)
 
     def last(self, stored: str) -> Record | None:
         """Return the last version of a record that the scope sees; None if it was erased, or there is none."""
@@ -100,7 +103,8 @@ class _Former:
         shown = self._reading.scope.shown_id(stored)
         origin: Origin = "unknown" if record is None else record.effective_origin
         text = "" if record is None else record.text
-        seq = 0 if scoped else seq
+        if scoped:  # a commit may be about the records of others, too
+            seq, actor, reason = 0, None, None
         return record, LinkedRecord(shown, depth, origin, state, text, link, child, seq, actor, reason)
 
     def _of(self, stored: str) -> tuple[Record | None, str, int, str | None, str | None]:

@@ -136,7 +136,6 @@ class Writing:
         self.read_bytes = 0  # what its reads have returned, where that is limited
         self.seq = 0
         self.failure: RecollectError | None = None
-        writer.suspicion, writer.of_source = self.suspicion, self.of_source
 
     def parts(self, names: Collection[str] | None) -> dict[str, Writing]:
         """Return the writes of the same transaction to the parts of the memory that have a commit, by name.
@@ -331,6 +330,9 @@ class Writing:
         """Let records expire a time from now, and return how many of them there are."""
         ttl = timedelta(seconds=operation.ttl)
         found = [record for each in operation.ids if (record := self.writer.shown(each)) is not None]
+        # What a lower writer cannot change, it may only let live longer.
+        end, may_change = self.now + ttl, self.writer.may_change
+        found = [each for each in found if may_change(each) or (each.expires is not None and each.expires <= end)]
         for record in found:
             if record.expires is None or abs(self.now + ttl - record.expires) > ttl / 10:
                 self.writer.put_regardless(record.changed(expires=self.now + ttl))

@@ -7,8 +7,9 @@ class: what it wants to change is stored as a proposal (`Writer.propose`), which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from recollect.engine.scope import Place
 from recollect.errors import OriginError
 from recollect.records.origins import ASSISTANT, OWNER, RANKS, USER, Origin, implied, least
 from recollect.records.record import Record
@@ -50,18 +51,17 @@ def check_stated(record: Record, origin: Origin, writer: Origin) -> None:
         raise OriginError(what, writer, f"it is from {origin}: store it without origin=, then endorse it")
 
 
-def may_change(record: Record, writer: Origin, wrote: Callable[[Record], bool]) -> bool:
-    """Return whether a writer may change a record.
-
-    Args:
-        record: The record.
-        writer: The class of the writer.
-        wrote: Returns whether the writer itself wrote the record. Before there were classes, what a model stored had
-            none: it may still correct it.
-    """
+def may_change(record: Record, writer: Origin) -> bool:
+    """Return whether a writer may change a record."""
     if RANKS[writer] >= RANKS[USER] and record.origin != OWNER:  # most writers, and most records
         return True
-    return RANKS[record.effective_origin] <= RANKS[writer] or (record.origin is None and wrote(record))
+    return RANKS[record.effective_origin] <= RANKS[writer]
+
+
+def check_kept(place: Place) -> None:
+    """Raise OriginError if a writer of a class below the user's would change what is in quarantine."""
+    if RANKS[place.origin] < RANKS[USER] and place.branch.reserved_name == QUARANTINED:
+        raise OriginError("what a policy keeps apart", place.origin)
 
 
 def class_after(before: Record, record: Record, writer: Origin, sources: Iterable[Origin] = ()) -> Origin:

@@ -144,7 +144,7 @@ class Addition:
         if turn.metadata:
             fields["metadata"] = turn.metadata
         if self._origins is not None and (stated := self._stated(index)):
-            fields["origin"] = stated[0]
+            fields["origin"] = least((stated[0], self._origin))
         return draft(Remember(content=turn.content, fields=fields), self._scope, self._time, self._intake)
 
     def known(self, search: TurnSearch, is_apart: Callable[[str], bool], start: int = 0) -> dict[int, Outcome]:

@@ -7,7 +7,7 @@ The new record takes over the fields of the old one that the caller does not pas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -132,7 +132,7 @@ def revert(
             versions[change.id] = change.before
         else:
             conflicts.append(change.id)
-    return _restore(transaction, writer, branch, versions, unreadable, tuple(sorted(conflicts)))
+    return _restore(transaction, writer, branch, versions, unreadable, conflicts)
 
 
 def _restore(
@@ -141,17 +141,21 @@ def _restore(
     branch: Branch,
     versions: Mapping[str, bytes | None],
     unreadable: Set[bytes],
-    conflicts: tuple[str, ...] = (),
+    conflicts: Sequence[str] = (),
 ) -> Restored:
     """Make these versions the live ones of their ids; None: the id is not live. What a facet keeps always stays."""
     kept = kept_kinds(branch)
+    writer.check_restoring(len(versions))
+    refused = list(conflicts)
     changed = 0
     erased: list[str] = []
     damaged: list[str] = []
     for record_id in sorted(versions):
         version = versions[record_id]
         record: Record | None = None
-        if kept and (live := transaction.get(branch, record_id)) and Record.load(live.payload).kind in kept:
+        stored = transaction.get(branch, record_id)
+        live = None if stored is None else Record.load(stored.payload)
+        if kept and live is not None and live.kind in kept:
             continue
         if version in unreadable:
             damaged.append(record_id)
@@ -162,5 +166,9 @@ def _restore(
                 erased.append(record_id)
             else:
                 record = Record.load(payload)
+        if not all(writer.may_change(each) for each in (live, record) if each is not None):
+            refused.append(record_id)
+            continue  # it is, or would be again, of a higher class than the writer
         changed += writer.restore(record_id, record)
-    return Restored(seq=0, changed=changed, conflicts=conflicts, erased=tuple(erased), damaged=tuple(damaged))
+    refused.sort()
+    return Restored(seq=0, changed=changed, conflicts=tuple(refused), erased=tuple(erased), damaged=tuple(damaged))

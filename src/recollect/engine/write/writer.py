@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Protocol
 
 from recollect.common.deadlines import checked
 from recollect.engine.facets import SHARED
@@ -79,6 +79,16 @@ _REMOVED: dict[str, Any] = {
 LAST_POSITION = 2**63 - 1
 
 
+class Comparing(Protocol):
+    """Compares a record with what is stored."""
+
+    def suspicion(self, record: Record) -> Suspicion | None:
+        """Return why a record is suspect; None if it is not."""
+
+    def of_source(self, record: Record) -> tuple[str, ...]:
+        """Return the records of the same source and subject of the last day."""
+
+
 class Writer(Naming):
     """The writes of one commit.
 
@@ -98,6 +108,7 @@ class Writer(Naming):
         usage_totals: UsageTotalsCache,
         turns: TurnCache,
         in_part: Callable[[Branch], Writer],
+        comparing: Callable[[], Comparing],
     ) -> None:
         self._tx = transaction
         self._branch = branch
@@ -112,9 +123,7 @@ class Writer(Naming):
         self._usage_totals = usage_totals
         self._turns = turns
         self._in_part = in_part
-        # Set by `Writing`, which can search: why a record is suspect, and what its source said of the same subject.
-        self.suspicion: Callable[[Record], Suspicion | None] = lambda record: None
-        self.of_source: Callable[[Record], tuple[str, ...]] = lambda record: ()
+        self._comparing = comparing
         self._admission: Admission | None = None
         self._room: Room | None = None
         self._room_known = False
@@ -349,13 +358,13 @@ class Writer(Naming):
         handling, why, *found = self.admission.handling(record.effective_origin, record.text)
         flagged = self.admission.policies.flagged
         if HANDLINGS.index(flagged) > HANDLINGS.index(handling) and not record.has_authority:
-            suspicion = self.suspicion(record)
+            suspicion = self._comparing().suspicion(record)
             if suspicion is not None:
                 handling, why, found = flagged, f"is suspect ({suspicion.signal}), and {why}", [suspicion.signal]
                 if suspicion.signal == "burst" and handling == "quarantine":
                     self._take_along(suspicion.ids)
         if handling == "quarantine" and found and not self._branch.is_reserved:
-            self._take_along(self.of_source(record))
+            self._take_along(self._comparing().of_source(record))
         if handling == "refuse" or (handling == "quarantine" and self._branch.is_reserved):
             raise RejectedError("origin", why, *found)
         return handling == "quarantine"
@@ -367,18 +376,32 @@ class Writer(Naming):
             record = self.shown(each)
             if record is not None and not record.has_authority:
                 self._drop(record.id, "superseded")
-                kept._put(record)
+                kept.put_regardless(record)  # it is only moved: the quota has room for it
 
     def _quarantined(self, record: Record, asked_id: str | None = None) -> Outcome:
         """Keep a record apart. One that was rejected from there is not kept again."""
         kept = self._in_part(self._branch.reserved(QUARANTINED))
-        existing = kept.live(record.id)
-        if existing is None and kept._known(record.id):
-            return Outcome(None, "quarantined", asked_id=asked_id)
-        if existing is None or not same_text(existing, record):
-            kept._put(record)
-            existing = record
-        return Outcome(self._scope.shown(existing), "quarantined", asked_id=asked_id)
+        for candidate in chain((record.id,), derived_ids(record, 0, self._intake.id_key)):
+            existing = kept.live(candidate)
+            if existing is None and not kept._was_rejected(candidate, record):
+                existing = record.changed(id=candidate)
+                kept._put(existing)
+            elif existing is None:
+                return Outcome(None, "quarantined", asked_id=asked_id)
+            if same_text(existing, record):
+                return Outcome(self._scope.shown(existing), "quarantined", asked_id=asked_id)
+        raise AssertionError("there is always another id")
+
+    def _was_rejected(self, record_id: str, record: Record) -> bool:
+        """Return whether the last thing that became of an id is that the text of a record was forgotten."""
+        change = self._pending.get(record_id)
+        if change is None:
+            newest = next(iter(self._tx.commits(self._branch, record_id=record_id, newest_first=True, limit=1)), None)
+            change = None if newest is None else next(each for each in newest.changes if each.id == record_id)
+        if change is None or change.after is not None or change.cause != "forgotten" or change.before is None:
+            return False
+        payload = self._tx.payload(self._branch, change.before)
+        return payload is not None and same_text(Record.load(payload), record)
 
     def release(self, record_id: str) -> Outcome | None:
         """Store a record that is in quarantine; None if there is none."""
@@ -390,13 +413,13 @@ class Writer(Naming):
             return None
         kept._drop(record.id, "superseded")
         existing = self.live(record.id)
-        if existing is not None and not is_turn(record):
-            self._put(record)  # it was a change of this one
-            return self._outcome(record, "updated")
+        if existing is not None and same_text(existing, record):
+            return self._outcome(existing, "unchanged")
         if existing is not None or self._known(record.id):
             names = derived_ids(record, 0, self._intake.id_key)
-            record = record.changed(id=next(each for each in names if self.live(each) is None))
-        self._put(record)
+            replaced = {} if existing is None or is_turn(record) else {"supersedes": (existing.id,)}
+            record = record.changed(id=next(each for each in names if self.live(each) is None), **replaced)
+        self.put_regardless(record)  # it is only moved: the quota has room for it
         return self._outcome(record, "created")
 
     # Classes of origin (`write.classes`)
@@ -458,18 +481,9 @@ class Writer(Naming):
 
     def may_change(self, record: Record) -> bool:
         """Return whether the writer may change a live record."""
-        if may_change(record, self._origin, self._wrote) or self._branch.reserved_name in SHARED:
+        if may_change(record, self._origin) or self._branch.reserved_name in SHARED:
             return True
         return not self._has_classes
-
-    def _wrote(self, record: Record) -> bool:
-        """Return whether the writer itself made the newest version of a record."""
-        if record.id in self._pending:
-            return True
-        if self._actor is None:
-            return False
-        newest = self._tx.commits(self._branch, record_id=record.id, newest_first=True, limit=1)
-        return any(commit.actor == self._actor for commit in newest)
 
     def _changed_class(self, before: Record, record: Record, *, copied: bool = False) -> Record:
         """Return a changed record with its class of origin.
@@ -490,6 +504,15 @@ class Writer(Naming):
             check_stated(record, origin, self._origin)
         return with_class(record, origin)
 
+    def check_restoring(self, count: int) -> None:
+        """Raise OriginError if `count` records of this part cannot be restored by the writer.
+
+        Raises:
+            OriginError: A policy keeps them apart, and the writer is less than the user.
+        """
+        if count and self._branch.reserved_name == QUARANTINED and RANKS[self._origin] < RANKS[USER]:
+            raise OriginError("what a policy has kept apart or a person has released", self._origin)
+
     def propose(self, existing: Record, record: Record) -> Outcome:
         """Store what would change a record of a higher class as a record of its own, which an endorsement makes true.
 
@@ -505,11 +528,13 @@ class Writer(Naming):
         about = dict.fromkeys(_OF_TURNS) if is_turn(record) else {}
         kind = {"kind": "knowledge"} if is_turn(record) else {}
         fields = {name: getattr(record, name) for name in FIELD_NAMES if name not in ("id", "origin")}
+        sources = tuple(each for each in record.derived_from if each not in existing.derived_from)
         proposal = identified(
             self._intake.id_key,
-            **{**fields, **about, **kind, "supersedes": (shown.id,), "derived_from": ()},
+            **{**fields, **about, **kind, "supersedes": (shown.id,), "derived_from": sources},
         )
-        proposal = with_class(proposal, class_of(proposal, self._origin))
+        stated = () if record.origin == existing.origin or record.origin not in RANKS else (record.origin,)
+        proposal = with_class(proposal, class_of(proposal, self._origin, (*self._classes(sources), *stated)))
         for candidate in derived_ids(proposal, 0, self._intake.id_key):
             other = self.shown(candidate)
             if other is not None and other == proposal.changed(id=other.id):
@@ -587,6 +612,7 @@ class Writer(Naming):
             return self.propose(existing, record)
         if draft.keeps_origin:
             record = self._classed(record, draft)
+            record = with_class(record, least((record.effective_origin, existing.effective_origin)))
         else:
             record = self._changed_class(existing, record, copied=draft.exact)
         if record == existing:
@@ -715,6 +741,8 @@ class Writer(Naming):
         """
         may_change = self.may_change(existing)
         outcome = self._create(draft, self._unused_id(draft))
+        if outcome.status == "quarantined":
+            return outcome
         if not may_change:  # its `supersedes` has no effect before it is endorsed
             return replace(outcome, status="proposed", asked_id=self._scope.shown_id(existing.id))
         self._put(existing.changed(valid_to=at), "superseded")
@@ -736,7 +764,11 @@ class Writer(Naming):
             return replace(self._create(proposal, record_id, sources=sources), status="proposed")
         for source in sources:
             self._drop(source.id, "superseded")
-        return self._create(draft, record_id, sources=sources)
+        outcome = self._create(draft, record_id, sources=sources)
+        if outcome.status == "quarantined":
+            for source in sources:
+                self.put_regardless(source)
+        return outcome
 
     def _check_expectation(
         self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False

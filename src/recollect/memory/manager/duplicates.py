@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 from recollect import filters as f
 from recollect.arguments.checks import check_choice, check_flag
 from recollect.arguments.signatures import all_named
-from recollect.calls.calls import Calls, stored
+from recollect.calls.calls import Calls, changed
 from recollect.common.deadlines import checked
 from recollect.common.reprs import ShownTable, line, shows_itself, table
 from recollect.engine.results import record_json
@@ -336,4 +336,5 @@ class Merges(Calls):
             if record is not None:
                 records.append(record)
             hashes[str(each) if record is None else record.id] = None if record is None else record.hash
-        return stored(self.execute(Merge(content=content, sources=hashes, fields={**merged_fields(records), **fields})))
+        operation = Merge(content=content, sources=hashes, fields={**merged_fields(records), **fields})
+        return changed(self.execute(operation))
