@@ -8,6 +8,7 @@ The new record takes over the fields of the old one that the caller does not pas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.writer import Writer
-from recollect.errors import InvalidArgumentError, ValidityError
+from recollect.errors import DamagedStoreError, InvalidArgumentError, ValidityError
 from recollect.filters.tree import ValidAt
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.merkle import is_redacted
@@ -153,8 +154,9 @@ def _restore(
     for record_id in sorted(versions):
         version = versions[record_id]
         record: Record | None = None
-        stored = transaction.get(branch, record_id)
-        live = None if stored is None else Record.load(stored.payload)
+        live: Record | None = None
+        with suppress(DamagedStoreError):  # what cannot be read is replaced
+            live = None if (stored := transaction.get(branch, record_id)) is None else Record.load(stored.payload)
         if kept and live is not None and live.kind in kept:
             continue
         if version in unreadable:
