@@ -8,7 +8,6 @@ The new record takes over the fields of the old one that the caller does not pas
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +17,7 @@ from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.writer import Writer
-from recollect.errors import DamagedStoreError, InvalidArgumentError, ValidityError
+from recollect.errors import InvalidArgumentError, ValidityError
 from recollect.filters.tree import ValidAt
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.merkle import is_redacted
@@ -154,9 +153,9 @@ def _restore(
     for record_id in sorted(versions):
         version = versions[record_id]
         record: Record | None = None
-        live: Record | None = None
-        with suppress(DamagedStoreError):  # what cannot be read is replaced
-            live = None if (stored := transaction.get(branch, record_id)) is None else Record.load(stored.payload)
+        # It may be corrupt, and is then replaced unread, which only the user and the owner may do.
+        stored = transaction.get(branch, record_id) if kept or not writer.speaks_for_the_user else None
+        live = None if stored is None else Record.load(stored.payload)
         if kept and live is not None and live.kind in kept:
             continue
         if version in unreadable:

@@ -917,6 +917,11 @@ class Writer(Naming):
             room.note(record.id, record)
         self._store(record, record.to_bytes(), "written")
 
+    @property
+    def speaks_for_the_user(self) -> bool:
+        """True if the writer is the user or the owner."""
+        return RANKS[self._origin] >= RANKS[USER]
+
     def restore(self, record_id: str, record: Record | None) -> bool:
         """Make an earlier version the live one, or remove the record; return whether that is a change.
 
