@@ -12,7 +12,7 @@ PAGES = {
     "": "What is remembered",
     "search?q=where+does+ana+live": "What does the memory answer?",
     "record?id=seat": "Record seat",
-    "review": "Review: duplicates and contradictions",
+    "review": "Review: quarantine, contradictions and duplicates",
     "log": "Log",
 }
 
