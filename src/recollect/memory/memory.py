@@ -235,7 +235,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
             only: The names of the tools to return, without the prefix; default: all.
             read_only: Leave out the tools that write.
             origin: The class of origin of what they write (docs/trust.md), at most that of this memory: a model calls
-                them, and may do so because a page has told it to.
+                them, and may do so because a page asks it to.
 
         Raises:
             InvalidArgumentError: `prefix` has other characters than letters, digits, "_" and "-", or there is no tool

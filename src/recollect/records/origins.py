@@ -35,8 +35,8 @@ def implied(role: str | None, source: str | None, kind: str) -> Origin:
     >>> implied(None, None, "knowledge"), implied("tool", None, "conversation"), implied(None, "a.pdf", "knowledge")
     ('user', 'tool', 'document')
 
-    The role says who spoke. A source says where a text without a role is from; a page of the web stays one whoever
-    is named as its speaker.
+    The role says who spoke. A source says where a text without a role is from; a page of the web stays one, also with a
+    named speaker.
     """
     if source is not None and source[:8].lower().startswith(_WEB):
         return WEB

@@ -36,7 +36,7 @@ class Access(ServedMemory):
         read_only: Whether clients can only read.
         graph_tokens: Maximum size of a graph that a tool returns, in tokens.
         origin: The class of origin of what clients write, at most: a model calls the tools, and may do so because a
-            page has told it to.
+            page asks it to.
     """
 
     def __init__(
