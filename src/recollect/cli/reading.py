@@ -39,8 +39,14 @@ from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.memory.context.values import PARTS, STYLES, Part, Style
 from recollect.operations import ORDERS, MinConfidence, Order
+from recollect.records.origins import ORIGINS, Origin
 from recollect.records.record import Record
 
+_min_origin = click.option(
+    "--min-origin",
+    type=click.Choice(ORIGINS),
+    help="Only what is of this class of origin or a more trusted one (docs/trust.md).",
+)
 _min_confidence = partial(click.option, "--min-confidence", type=Confidence(), default=0.0, metavar="P")
 _reference = click.option(
     "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
@@ -76,6 +82,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
 @_min_confidence(help="Omit hits with a lower confidence, 0 to 1, or auto: 0.31.")
+@_min_origin
 @_reference
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
@@ -97,6 +104,7 @@ def recall(
     owners: Owners,
     explain: bool,
     min_confidence: MinConfidence,
+    min_origin: Origin | None,
     reference: str | None,
     language: str | None,
     wait_for_vectors: bool,
@@ -114,6 +122,7 @@ def recall(
             where=where,
             reference=with_reference,
             min_confidence=min_confidence,
+            min_origin=min_origin,
             language=language,
             wait_for_vectors=wait_for_vectors,
             concise=concise,
@@ -161,6 +170,7 @@ def _is_receipt(path: Path) -> bool:
     help="What to consider. Can be repeated.",
 )
 @_min_confidence(help="Show no hits if none has this confidence, 0 to 1, or auto: 0.31.")
+@_min_origin
 @click.option("--concise", is_flag=True, help="Show only those of ten hits that add to the ones before them.")
 @click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
 @_reference
@@ -176,6 +186,7 @@ def context(
     owners: Owners,
     include: tuple[Part, ...],
     min_confidence: MinConfidence,
+    min_origin: Origin | None,
     concise: bool,
     items: bool,
     reference: str | None,
@@ -194,6 +205,7 @@ def context(
             where=where,
             include=include,
             min_confidence=min_confidence,
+            min_origin=min_origin,
             concise=concise,
             style=style,
             reference=with_reference,

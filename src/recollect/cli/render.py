@@ -15,6 +15,7 @@ from recollect.engine.facets import called
 from recollect.engine.results import Hit, Hits
 from recollect.errors import AmbiguousIdError
 from recollect.memory import Memory
+from recollect.records.origins import UNTRUSTED
 from recollect.records.record import Record
 from recollect.text.unicode import nfc
 
@@ -146,10 +147,12 @@ def who(record: Record) -> str:
 
 
 def content(record: Record, limit: int = _MAX_CHARACTERS) -> str:
-    """Return a record's text for a table."""
+    """Return a record's text for a table, with its class of origin if the user has not said it and no role says so."""
+    origin = record.effective_origin
+    mark = f"[{origin}] " if origin in UNTRUSTED or (record.origin is not None and not record.has_authority) else ""
     if isinstance(record.content, bytes):
-        return f"[{len(record.content)} bytes of {record.media_type}]"
-    return plain(record.content, limit)
+        return f"{mark}[{len(record.content)} bytes of {record.media_type}]"
+    return mark + plain(record.content, limit)
 
 
 def reasons(hit: Hit, hits: Hits) -> str:

@@ -147,12 +147,21 @@ class Contexts(Calls):
             little = found.little()
             left_out += [(each, "adds little") for each in found.hits if each.record.id in little]
             found = found._replace(hits=[each for each in found.hits if each.record.id not in little])
+
+        def is_shown(beside: Candidate) -> bool:
+            """Return whether a term or a note is of a class that is asked for, or that the style can show."""
+            if min_origin is None:
+                return style != "llm4s" or not beside.is_untrusted
+            return RANKS[beside.record.effective_origin] >= RANKS[min_origin]
+
         if style == "llm4s" and min_origin is None:
             left_out += [(each, "untrusted") for each in found.all if each.is_untrusted]
             found = found.without({each.record.id for each in found.all if each.is_untrusted})
-        found = found._replace(terms=named.terms)
-        if "outline" in parts:
-            found = found._replace(notes=notes_matching(self._beside("nodes"), question, owners, AUTO_CONFIDENCE))
+        notes = notes_matching(self._beside("nodes"), question, owners, AUTO_CONFIDENCE) if "outline" in parts else []
+        beside = {
+            name: [each for each in some if is_shown(each)] for name, some in (("terms", named.terms), ("notes", notes))
+        }
+        found = found._replace(**beside)
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)

@@ -26,7 +26,7 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.indexes.words.segment import POSITION_BITS
 from recollect.ledger.commits import Branch
-from recollect.records.origins import ORIGINS, RANKS, USER
+from recollect.records.origins import ORIGINS, OWNER, RANKS, UNKNOWN, USER
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
@@ -130,14 +130,17 @@ def _replaced(view: ReadView, branch: Branch, words: WordView, heirs: Ints) -> R
     if forgotten.any():
         names = np.flatnonzero(usable)[forgotten].tolist()
         more = list(_through(view, branch, table, [(int(links.heirs[at]), links.targets[at]) for at in names]))
-        extra = np.array(more, dtype=np.int64).reshape(-1, 2)
+        extra = np.array(more, dtype=np.int64).reshape(-1, 3)
         of, numbers = np.concatenate([of[~forgotten], extra[:, 0]]), np.concatenate([numbers[~forgotten], extra[:, 1]])
+        through = np.concatenate([np.full(int((~forgotten).sum()), RANKS[OWNER]), extra[:, 2]])
+    else:
+        through = np.full(len(of), RANKS[OWNER])
     may = of != numbers
     for column in (table.user, table.agent):
         may &= (column[of] == column[numbers]) | (column[of] == NONE)
     if may.any():
         ranks = _ranks(words)
-        may &= ranks[of] >= ranks[numbers]
+        may &= np.minimum(ranks[of], through) >= ranks[numbers]
     of, numbers = _without_circles(of[may], numbers[may])
     order = np.lexsort((of, numbers))
     of, numbers = of[order], numbers[order]
@@ -214,34 +217,43 @@ def _now(links: _Links, table: Table, usable: np.typing.NDArray[np.bool_]) -> In
 
 def _through(
     view: ReadView, branch: Branch, table: Table, dangling: Iterable[tuple[int, tuple[str, ...]]]
-) -> Iterator[tuple[int, int]]:
-    """Yield for links that name a record which is no longer live the live documents that this one had replaced."""
-    known: dict[str, list[tuple[str, ...]]] = {}
+) -> Iterator[tuple[int, int, int]]:
+    """Yield for links that name a record which is no longer live the live documents that this one had replaced.
+
+    With each is the least rank of the classes of origin of the records between: none of them replaces what is above it.
+    """
+    known: dict[str, tuple[int, list[tuple[str, ...]]]] = {}
     for heir, target in sorted(dangling, reverse=True):
-        waiting, seen = [target], set[tuple[str, ...]]()
+        waiting, seen = [(target, RANKS[OWNER])], set[tuple[tuple[str, ...], int]]()
         while waiting:
-            ids = waiting.pop()
-            if ids in seen:
+            ids, rank = waiting.pop()
+            if (ids, rank) in seen:
                 continue
-            seen.add(ids)
+            seen.add((ids, rank))
             if (number := _number(ids, table)) != NONE:
-                yield heir, number
+                yield heir, number, rank
                 continue
             for each in ids:
                 if each not in known and len(known) < _MOST_FORGOTTEN:
                     check()
                     known[each] = _last_links(view, branch, each)
-                waiting += known.get(each, ())
+                own, links = known.get(each, (rank, []))
+                waiting += [(link, min(rank, own)) for link in links]
 
 
-def _last_links(view: ReadView, branch: Branch, record_id: str) -> list[tuple[str, ...]]:
-    """Return what the last version of a record that is no longer live replaced; nothing if that was erased."""
+def _last_links(view: ReadView, branch: Branch, record_id: str) -> tuple[int, list[tuple[str, ...]]]:
+    """Return what the last version of a record that is no longer live replaced, and the rank of its class of origin.
+
+    Nothing, if that version was erased.
+    """
     for commit in view.commits(branch, record_id=record_id, newest_first=True, limit=1):
         for change in commit.changes:
             if change.id == record_id and change.before is not None:
                 payload = view.payload(branch, change.before)
-                return [] if payload is None else list(_linked(Record.load(payload)))
-    return []
+                if payload is not None:
+                    record = Record.load(payload)
+                    return RANKS[record.effective_origin], list(_linked(record))
+    return RANKS[UNKNOWN], []
 
 
 def _without_circles(heirs: Ints, targets: Ints) -> tuple[Ints, Ints]:

@@ -323,8 +323,13 @@ class Writing:
 
     def release(self, operation: Release) -> Report:
         """Store records that are in quarantine."""
-        found = [self.writer.release(each) for each in operation.ids]
-        return Report(tuple(each for each in found if each is not None))
+        staged = len(self.writer.touched)
+        try:
+            return Report(tuple([self.writer.release(each) for each in operation.ids]))
+        except RecollectError as error:
+            if len(self.writer.touched) > staged:  # some are released already, so the whole batch must fail
+                self.failure = error
+            raise
 
     def touch(self, operation: Touch) -> int:
         """Let records expire a time from now, and return how many of them there are."""

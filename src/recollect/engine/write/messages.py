@@ -272,7 +272,8 @@ def _heard(stored: Said) -> Origin | None:
     for turn in reversed(stored.turns):
         if turn.record.role == USER:
             break
-        if turn.record.role == TOOL_ROLE:
+        # An answer of a lower class has heard something itself: its provider ran the tool.
+        if turn.record.role == TOOL_ROLE or (not turn.record.has_authority and turn.record.origin is not None):
             heard.append(turn.record.effective_origin)
     return least(heard) if heard else None
 

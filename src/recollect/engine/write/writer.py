@@ -403,14 +403,19 @@ class Writer(Naming):
         payload = self._tx.payload(self._branch, change.before)
         return payload is not None and same_text(Record.load(payload), record)
 
-    def release(self, record_id: str) -> Outcome | None:
-        """Store a record that is in quarantine; None if there is none."""
+    def release(self, record_id: str) -> Outcome:
+        """Store a record that is in quarantine.
+
+        Raises:
+            OriginError: The writer is less than the user.
+            UnknownRecordError: There is none with this id.
+        """
         if RANKS[self._origin] < RANKS[USER]:
             raise OriginError("the release of what is in quarantine", self._origin)
         kept = self._in_part(self._branch.reserved(QUARANTINED))
         record = kept.shown(record_id)
         if record is None:
-            return None
+            raise UnknownRecordError(record_id, self._branch.owner.namespace)
         kept._drop(record.id, "superseded")
         existing = self.live(record.id)
         if existing is not None and same_text(existing, record):

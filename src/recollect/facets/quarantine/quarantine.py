@@ -7,6 +7,7 @@ what they say changes no score. They have a history, are in backups, and count t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.namespace import NamespaceCalls
@@ -55,30 +56,39 @@ class Quarantine(Uncopied):
     def __bool__(self) -> bool:
         return True  # also if it is empty
 
-    def release(self, ids: Iterable[str | Record], *, actor: str | None = None, reason: str | None = None) -> Report:
+    def release(
+        self, ids: str | Record | Iterable[str | Record], *, actor: str | None = None, reason: str | None = None
+    ) -> Report:
         """Store records that are in quarantine, in one commit. Their class of origin stays as it is.
 
         Args:
-            ids: Their ids. One that is not in quarantine is left out of the report.
+            ids: Their ids, or one.
             actor: Who releases them; recorded in the commit.
             reason: Why; recorded in the commit.
 
         Raises:
+            UnknownRecordError: One of them is not in quarantine; nothing was changed.
             OriginError: This memory writes as less than the user.
             QuotaError: They do not fit in the quota.
         """
-        report: Report = self._memory.execute(Release(ids=tuple(ids)), actor=actor, reason=reason)  # type: ignore[arg-type]
+        report: Report = self._memory.execute(Release(ids=_listed(ids)), actor=actor, reason=reason)
         return report
 
-    def reject(self, ids: Iterable[str | Record], *, actor: str | None = None, reason: str | None = None) -> int:
+    def reject(
+        self, ids: str | Record | Iterable[str | Record], *, actor: str | None = None, reason: str | None = None
+    ) -> int:
         """Forget records that are in quarantine, in one commit, and return how many. Their history stays.
 
-        The same text from the same place is then not kept again.
+        The same text under the same id is then not kept again.
 
         Args:
-            ids: Their ids.
+            ids: Their ids, or one. One that is not in quarantine is ignored.
             actor: Who rejects them; recorded in the commit.
             reason: Why; recorded in the commit.
         """
-        count: int = self._kept.execute(ForgetAll(ids=tuple(ids)), actor=actor, reason=reason)  # type: ignore[arg-type]
+        count: int = self._kept.execute(ForgetAll(ids=_listed(ids)), actor=actor, reason=reason)
         return count
+
+
+def _listed(ids: str | Record | Iterable[str | Record]) -> tuple[Any, ...]:
+    return (ids,) if isinstance(ids, (str, Record)) else tuple(ids)

@@ -13,8 +13,10 @@ from typing import Any
 from recollect.records.messages.turns import Turn
 from recollect.records.origins import TOOL, WEB, Origin, least
 
-#: Names of tools that bring in texts of the web.
-_OF_THE_WEB = re.compile(r"search|fetch|brows|web|crawl|scrape|https?|url", re.IGNORECASE)
+#: How words begin that name tools which bring in texts of the web, in "web_search", "WebFetch" and "open-url".
+_OF_THE_WEB = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:search|fetch|brows|web|crawl|scrap|http|url|navigat|visit)"
+)
 #: The keys with the id of a call, in what calls a tool and in its result, and those with the name of the tool.
 _CALL_IDS, _RESULT_IDS = ("call_id", "id"), ("tool_call_id", "tool_use_id", "call_id")
 #: Parts of an answer that are results of tools which the provider of the model runs.
@@ -71,6 +73,8 @@ def origin_of_tool(name: str | None, tools: Mapping[str, Origin]) -> Origin:
 
     >>> origin_of_tool("calendar", {}), origin_of_tool("web_search", {}), origin_of_tool("wiki", {"wiki": "document"})
     ('tool', 'web', 'document')
+    >>> origin_of_tool("openUrl", {}), origin_of_tool("research_db", {})
+    ('web', 'tool')
     """
     if name is None:
         return TOOL

@@ -17,7 +17,7 @@ _USER = string("Only what concerns this user")
 _TOKENS = integer("Maximum size of the answer")
 _FIELDS: dict[str, Schema] = {
     "kind": string("user_fact, knowledge (default), task, or a name of your own"),
-    "tags": array(string(), '"standing:preference" and "standing:instruction" apply to every answer'),
+    "tags": array(string(), '"standing:preference" and "standing:instruction" apply once the user accepts them'),
     "time": string("When it happened, in ISO 8601"),
     "valid_from": string("From when it is true"),
     "valid_to": string("Until when it is true"),
@@ -31,6 +31,7 @@ _LISTED: Mapping[str, tuple[str, Mapping[str, Schema]]] = {
         {
             "content": string("The fact, with names and dates"),
             "user": string("The user to whom it belongs"),
+            "source": string("The page or file that says so, if the user does not"),
             **_FIELDS,
         },
     ),

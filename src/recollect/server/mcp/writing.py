@@ -19,7 +19,8 @@ _FIELDS: dict[str, Schema] = {
     ),
     "tags": array(
         string(),
-        'Labels for filters. "standing:instruction" and "standing:preference" mark what applies to every answer',
+        'Labels for filters. "standing:instruction" and "standing:preference" mark what applies to every answer, '
+        "once the user accepts it",
     ),
     "importance": number("0 to 1", minimum=0, maximum=1),
     "entity": string(
