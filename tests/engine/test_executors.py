@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,13 @@ from recollect import operations as ops
 from recollect.arguments.json_form import form_named
 from recollect.engine.handlers import Handler, Reads, Writes, handler_of
 from recollect.engine.results import Export, Moment, Report, result_from_json, result_to_json
-from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
+from recollect.errors import (
+    InvalidArgumentError,
+    InvalidOperationError,
+    RecollectError,
+    UnknownRecordError,
+    UnsupportedError,
+)
 from recollect.facets.glossary.glossary import Glossary
 from recollect.facets.keyed.keyed import Keyed
 from recollect.facets.outline.outline import Outline
@@ -464,7 +470,8 @@ class TestEveryCallIsAnOperation:
             assert spy.executed, name
         for call, needed in (("__call__", ()), ("__len__", ()), ("release", (["a"],)), ("reject", (["a"],))):
             spy.executed.clear()
-            getattr(memory.quarantine, call)(*needed)
+            with suppress(UnknownRecordError):  # of a release
+                getattr(memory.quarantine, call)(*needed)
             assert spy.executed, call
         # resolve: two updates, tests/memory/test_contradictions.py; distinguish: tests/memory/test_distinctions.py
         for name in sorted(public(Memory) - LOCAL - {"resolve", "distinguish", "glossary", "outline", "sdr", "keyed"}):

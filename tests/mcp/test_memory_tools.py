@@ -10,6 +10,7 @@ import pytest
 from tests.mcp.clients import Connected, in_process, texts
 
 import recollect
+from recollect.operations import Remember
 from recollect.server.mcp.budget import tokens_of
 
 FACTS = ["Ana prefers window seats", "Bo is allergic to peanuts", "The boiler is serviced in May"]
@@ -111,6 +112,19 @@ def test_the_word_of_the_user_is_not_overruled_by_a_model(memory: recollect.Memo
     assert server.ok("get", id="seat")["record"]["content"] == FACTS[0]
     assert server.ok("recall", question="which seat?", min_origin="user")["hits"][0]["content"] == FACTS[0]
     assert len(server.ok("recall", question="which seat?")["hits"]) == 2
+
+
+def test_a_client_corrects_what_it_stored_before_there_were_classes(
+    memory: recollect.Memory, server: Connected
+) -> None:
+    server.ok("remember", content="The boiler is from 1999.", id="new")
+    [commit] = memory.changes()
+    for actor, status in ((commit.actor, "updated"), ("another client", "proposed"), (None, "proposed")):
+        record_id = f"by {actor}"
+        memory.execute(Remember(content=f"The boiler of {actor} is from 2001.", id=record_id), actor=actor)
+        changed = server.ok("update", id=record_id, content=f"The boiler of {actor} is from 2002.")
+        assert changed["status"] == status, actor
+    assert server.ok("update", id="new", content="The boiler is from 1998.")["status"] == "updated"
 
 
 def test_what_became_a_standing_instruction_is_reported(of_the_user: Connected) -> None:

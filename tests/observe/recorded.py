@@ -83,6 +83,9 @@ def filled(memory: recollect.Memory) -> recollect.Memory:
     """Return a namespace of a memory with a record, a term and a snapshot."""
     out = memory.namespace(NAMESPACE)
     out.remember(CONTENT, id=ID, user=USER, metadata={"about": METADATA})
+    out.set_policies(origins={"unknown": "quarantine"})
+    out.execute(ops.Remember(content="kept apart", id="apart", fields={"origin": "unknown"}))
+    out.set_policies()
     out.glossary.memorize(TERM, CONTENT, "birds", agent_id="bot")
     out.sdr.store(CONTENT)
     out.snapshot(SNAPSHOT)
@@ -91,6 +94,10 @@ def filled(memory: recollect.Memory) -> recollect.Memory:
 
 def _run(operation: ops.Operation) -> Callable[[recollect.Memory, Path], object]:
     return lambda memory, _folder: memory.execute(operation, actor=ACTOR, reason=REASON)
+
+
+def _released(memory: recollect.Memory, _folder: Path) -> object:
+    return memory.execute(ops.Release(ids=("apart",)), actor=ACTOR, reason=REASON)
 
 
 _COUNT, _K, _SEQ, _ROOT = "gen_ai.memory.record.count", "recollect.k", "recollect.seq", "recollect.root"
@@ -165,7 +172,7 @@ CASES = {
     ),
     "touch": Case(_run(ops.Touch(ids=(ID, "other"), ttl=60.0)), "update_memory", {_COUNT: 2}),
     "endorse": Case(_run(ops.Endorse(id=ID)), "update_memory", {_COUNT: 1, "recollect.status": "unchanged"}, ID),
-    "release": Case(_run(ops.Release(ids=("other",))), "upsert_memory", {_COUNT: 1, "recollect.failed": 0}),
+    "release": Case(_released, "upsert_memory", {_COUNT: 1, "recollect.failed": 0}),
     "forget": Case(
         lambda memory, _: memory.forget(ID), "delete_memory", {_COUNT: 1, "recollect.status": "forgotten"}, ID
     ),
@@ -175,12 +182,12 @@ CASES = {
     "sweep": Case(_run(ops.Sweep()), "delete_memory", {_COUNT: 0}),
     "erase": Case(_run(ops.Erase(id=ID)), "delete_memory", {_COUNT: 1}),
     "batch": Case(_run(ops.ExecuteBatch(operations=(), actor=ACTOR, reason=REASON)), "recollect.batch"),
-    "snapshot": Case(lambda memory, _: memory.snapshot(f"2 {SNAPSHOT}"), "recollect.snapshot", {_SEQ: 3, _ROOT: ...}),
+    "snapshot": Case(lambda memory, _: memory.snapshot(f"2 {SNAPSHOT}"), "recollect.snapshot", {_SEQ: 4, _ROOT: ...}),
     "drop_snapshot": Case(
-        lambda memory, _: memory.drop_snapshot(SNAPSHOT), "recollect.drop_snapshot", {_SEQ: 3, _ROOT: ...}
+        lambda memory, _: memory.drop_snapshot(SNAPSHOT), "recollect.drop_snapshot", {_SEQ: 4, _ROOT: ...}
     ),
-    "rollback": Case(lambda memory, _: memory.rollback(0), "recollect.rollback", {_SEQ: 4}),
-    "revert": Case(lambda memory, _: memory.revert(1), "recollect.revert", {_SEQ: 4}),
+    "rollback": Case(lambda memory, _: memory.rollback(0), "recollect.rollback", {_SEQ: 5}),
+    "revert": Case(lambda memory, _: memory.revert(1), "recollect.revert", {_SEQ: 5}),
     "embed_all": Case(_run(ops.EmbedAll()), "recollect.embed_all"),
     "set_quota": Case(lambda memory, _: memory.set_quota(records=9), "recollect.set_quota"),
     "set_policies": Case(_run(ops.SetPolicies(redaction="redact")), "recollect.set_policies"),

@@ -32,9 +32,13 @@ def filled(memory: Memory) -> None:
 
 def traces(folder: Path) -> list[str]:
     """Return the files that contain the erased word."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert files
-    return [path.name for path in files if SECRET.encode() in path.read_bytes()]
+    while True:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert files
+        try:
+            return [path.name for path in files if SECRET.encode() in path.read_bytes()]
+        except FileNotFoundError:  # a segment that is being written got its name: list again
+            continue
 
 
 def vectors(memory: Memory) -> int:

@@ -11,9 +11,9 @@ from tests.exports import exported
 import recollect
 from recollect import Memory, RecollectWarning
 from recollect.agents import Manager
-from recollect.errors import InvalidArgumentError, OriginError, RejectedError
+from recollect.errors import InvalidArgumentError, OriginError, RejectedError, UnknownRecordError
 from recollect.operations import Forget, GetPolicies, Remember, Update
-from recollect.operations.trust import Endorse
+from recollect.operations.trust import Endorse, Release
 
 pytestmark = [pytest.mark.stores("memory", "sqlite"), pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")]
 PAGE = "https://pages.example/a"
@@ -80,10 +80,24 @@ def test_a_released_record_is_stored_as_what_it_is(kept: Memory) -> None:
     assert not kept.quarantine()
     commit = kept.changes(newest_first=True, limit=1)[0]
     assert (commit.actor, commit.reason) == ("ana", "it is right")
-    assert not kept.quarantine.release(["page"]).results, "it is not there any more"
+    with pytest.raises(UnknownRecordError):  # it is not there any more
+        kept.quarantine.release(["page"])
     kept.revert(commit.seq)
     assert kept.get("page") is None
     assert [record.id for record in kept.quarantine()] == ["page"]
+
+
+def test_a_release_is_of_one_id_or_of_several_and_all_or_nothing(kept: Memory) -> None:
+    other = kept.execute(Remember(content="Ink is from Brightleaf.", fields={"source": PAGE})).record
+    for ids in (["page", "missing"], "missing"):
+        with pytest.raises(UnknownRecordError):
+            kept.quarantine.release(ids)
+    assert len(kept.quarantine) == 2
+    with kept.batch() as batch, pytest.raises(UnknownRecordError):
+        batch.execute(Release(ids=("missing",)))
+    assert [each.record.id for each in kept.quarantine.release("page").results] == ["page"]
+    assert kept.quarantine.reject(other) == 1
+    assert not kept.quarantine()
 
 
 def test_a_rejected_record_is_not_kept_again(kept: Memory) -> None:
@@ -108,7 +122,8 @@ def test_only_the_user_and_the_owner_release(kept: Memory) -> None:
 def test_a_scope_sees_its_own_quarantine(kept: Memory) -> None:
     assert len(kept.scoped(user="ana").quarantine()) == 1
     assert len(kept.scoped(user="bob").quarantine()) == 0
-    assert not kept.scoped(user="bob").quarantine.release(["page"]).results
+    with pytest.raises(UnknownRecordError):
+        kept.scoped(user="bob").quarantine.release(["page"])
 
 
 def test_the_same_text_again_is_kept_once(kept: Memory) -> None:

@@ -13,6 +13,7 @@ from recollect.errors import OriginError, UnknownRecordError
 from recollect.importers.run import restoring
 from recollect.operations import ExecuteBatch, GetPolicies, Merge, Remember, Supersede, Update
 from recollect.records.origins import ORIGINS, RANKS, USER
+from recollect.server.mcp.tools import of_client
 
 pytestmark = [pytest.mark.stores("memory", "sqlite"), pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")]
 ASKED = datetime(2030, 1, 1, tzinfo=UTC)
@@ -117,6 +118,23 @@ def test_the_name_of_an_actor_gives_no_right(memory: Memory) -> None:
         outcome = memory.as_origin(origin).execute(Update(id="pay", changes={"content": "To 9917."}), actor="app")
         assert outcome.status == "proposed"
     assert memory.get("pay") == said
+
+
+def test_a_client_of_a_server_may_change_what_it_wrote_before_there_were_classes(memory: Memory) -> None:
+    """Such a record states no class, and counts as said by the user."""
+    for record_id, actors in {"own": ["editor"], "another": ["app"], "touched": ["app", "editor"]}.items():
+        for actor in actors:
+            memory.execute(Remember(content="old", id=record_id, fields={"importance": len(actor) / 10}), actor=actor)
+    memory.as_origin("owner").execute(Remember(content="old", id="owner"), actor="editor")
+    changed = {}
+    for origin in ("assistant", "web"):
+        client = of_client(memory, origin)
+        for record_id in ("another", "touched", "owner", "own"):
+            operation = Update(id=record_id, changes={"content": f"new, says {origin}"})
+            assert client.execute(operation).status == "proposed", "without an actor"
+            changed[origin, record_id] = client.execute(operation, actor="editor").status
+    assert {key for key, status in changed.items() if status != "proposed"} == {("assistant", "own")}
+    assert memory.get("own").effective_origin == "assistant"  # type: ignore[union-attr]
 
 
 def test_a_touch_in_a_batch_gives_no_right_and_ends_no_life(memory: Memory) -> None:

@@ -28,7 +28,8 @@ def remember_all(core: Core, place: Place, operation: RememberAll) -> Report:
     drafts, failed = drafts_of(operation, place.scope, now, core.intake, admission)
     if operation.on_error == "raise":
         with core.writing(place) as writing:
-            return Report(tuple(writing.remember_drafts([writing.writer.admitted(each) for _, each in drafts])))
+            heard = writing.writer.listened([each for _, each in drafts])
+            return Report(tuple(writing.remember_drafts(list(map(writing.writer.admitted, heard)))))
     return _in_parts(core, place, _Items(operation, drafts, failed))
 
 
@@ -59,6 +60,9 @@ class _Items:
 
     def stage(self, writing: Writing) -> Report:
         """Store the next part; it counts once it is committed."""
+        if not self._start:
+            heard = writing.writer.listened([each for _, each in self._drafts])
+            self._drafts = [(index, each) for (index, _), each in zip(self._drafts, heard, strict=True)]
         admission = writing.writer.admission
         if admission.policies != self._policies:
             self._policies, self._known = admission.policies, None

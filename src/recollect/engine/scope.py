@@ -223,6 +223,8 @@ class Place(NamedTuple):
         reason: Why the change is made; recorded in the commit.
         key: The idempotency key of a write: repeated within a day, it gives its first answer and writes nothing.
         origin: The class of origin of the writer: no record gets a higher one, and none of a higher one is changed.
+        is_client: The actor is a client that a server names, by its token or by MCP. What it wrote before there were
+            classes it may still change.
     """
 
     branch: Branch = Branch("default")
@@ -231,3 +233,4 @@ class Place(NamedTuple):
     reason: str | None = None
     key: str | None = None
     origin: Origin = USER
+    is_client: bool = False

@@ -158,10 +158,8 @@ class Contexts(Calls):
             left_out += [(each, "untrusted") for each in found.all if each.is_untrusted]
             found = found.without({each.record.id for each in found.all if each.is_untrusted})
         notes = notes_matching(self._beside("nodes"), question, owners, AUTO_CONFIDENCE) if "outline" in parts else []
-        beside = {
-            name: [each for each in some if is_shown(each)] for name, some in (("terms", named.terms), ("notes", notes))
-        }
-        found = found._replace(**beside)
+        terms = [each for each in named.terms if is_shown(each)]
+        found = found._replace(terms=terms, notes=[each for each in notes if is_shown(each)])
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)

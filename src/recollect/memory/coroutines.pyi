@@ -963,9 +963,11 @@ class SdrCoroutines:
 class QuarantineCoroutines:
     """The calls of `Quarantine`, as coroutines."""
 
-    async def reject(self, ids: Iterable[str | Record], *, actor: str | None = None, reason: str | None = None) -> int:
+    async def reject(
+        self, ids: str | Record | Iterable[str | Record], *, actor: str | None = None, reason: str | None = None
+    ) -> int:
         """Forget records that are in quarantine, in one commit, and return how many. Their history stays."""
     async def release(
-        self, ids: Iterable[str | Record], *, actor: str | None = None, reason: str | None = None
+        self, ids: str | Record | Iterable[str | Record], *, actor: str | None = None, reason: str | None = None
     ) -> Report:
         """Store records that are in quarantine, in one commit. Their class of origin stays as it is."""

@@ -148,7 +148,9 @@ class Grant:
             if origin != USER:  # which is what a client writes as that states nothing
                 raise OriginError(f"the class {origin!r}", self.origin, "use a token that has it (recollect token)")
             origin = self.origin
-        return place._replace(scope=scope, actor=self.signed(place.actor), origin=origin)
+        # The program of a token that is less than the user has no other way to write than as that.
+        is_client = place.is_client or (bool(self.client) and RANKS[self.origin] < RANKS[USER])
+        return place._replace(scope=scope, actor=self.signed(place.actor), origin=origin, is_client=is_client)
 
     def reduced(self, operation: Operation, result: Any) -> Any:
         """Return a result without what would reveal other namespaces, also in the results of its parts."""

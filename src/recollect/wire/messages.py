@@ -28,16 +28,18 @@ from recollect.wire.answers import Rest
 
 #: The version of the messages. A change that an older program would misread has another one.
 PROTOCOL = 2
-_KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key", "origin"))
+_KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key", "origin", "client"))
 
 
 def place_json(place: Place) -> dict[str, Any]:
     """Return the JSON form of a place, without what is absent."""
     owner = place.branch.owner
     beside = next((each for each in RESERVED if owner != place.branch and owner.reserved(each) == place.branch), None)
-    out = {"namespace": owner.namespace, "beside": beside, "scope": dict(place.scope.fixed)}
+    out: dict[str, Any] = {"namespace": owner.namespace, "beside": beside, "scope": dict(place.scope.fixed)}
     out |= {"actor": place.actor, "reason": place.reason, "key": place.key}
     out |= {"origin": None if place.origin == USER else place.origin}  # earlier servers do not know it
+    if place.is_client:
+        out |= {"client": True}
     return {name: value for name, value in out.items() if value not in (None, {})}
 
 
@@ -65,7 +67,10 @@ def read_place(data: object) -> Place:
     scope = scope_from_json(data.get("scope") or {})
     origin = data.get("origin")
     origin = USER if origin is None else check_origin("origin", origin)
-    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"), origin)
+    is_client = data.get("client", False)
+    if not isinstance(is_client, bool):
+        raise ProtocolError('"client" must be true or false')
+    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"), origin, is_client)
 
 
 class Request(NamedTuple):

@@ -185,6 +185,8 @@ class Writing:
 
     def remember_single(self, item: Draft) -> Outcome:
         """Store a draft, if the policies of the namespace allow it."""
+        if item.record.role is not None and item.record.conversation is not None:
+            (item,) = self.writer.listened([item])
         try:
             return self.remember_draft(self.writer.admitted(item))
         except RejectedError as error:
@@ -194,6 +196,8 @@ class Writing:
         """Store the valid items."""
         admission = self.writer.admission
         drafts, failed = drafts_of(operation, self.scope, self.now, self.services.intake, admission)
+        heard = self.writer.listened([item for _, item in drafts])
+        drafts = [(index, item) for (index, _), item in zip(drafts, heard, strict=True)]
         drafts, rejected = admission.drafts(drafts, operation.items)
         if rejected and operation.on_error == "raise":
             raise rejected[0].reason

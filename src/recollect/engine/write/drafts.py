@@ -18,6 +18,7 @@ from recollect.operations import Remember
 from recollect.records.codec import encode_json
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.identity import derived_id, identified
+from recollect.records.origins import Origin
 from recollect.records.record import FIELD_NAMES, Record, RecordId, checked, located_fields, restored
 from recollect.text.manner import MACHINE_ROLES, SAID_TAGS, WISHES, standing_tags
 
@@ -137,6 +138,7 @@ class Draft(NamedTuple):
         has_ttl: `expires` was computed from the time of the call and a `ttl`.
         id_key: See `Intake`.
         keeps_origin: See `operations.Remember`.
+        heard: The class of what a turn may repeat of tools, if it is not what its role implies.
     """
 
     record: Record
@@ -149,6 +151,7 @@ class Draft(NamedTuple):
     has_ttl: bool = False
     id_key: bytes | None = None
     keeps_origin: bool = False
+    heard: Origin | None = None
 
     def derived_id(self, ordinal: int = 0) -> RecordId:
         """Return the id that is derived from the record and an ordinal."""

@@ -20,13 +20,12 @@ from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
 from recollect.engine.write.edits import align_with_branches, edits, is_summary_prompt
 from recollect.engine.write.replay import SYSTEM, USER, Said, TurnSearch, ordinals_of, said_by
-from recollect.engine.write.replay import TOOL as TOOL_ROLE
 from recollect.errors import RecollectError, RejectedError
 from recollect.operations import AddMessages, Remember
 from recollect.records.factories import SUMMARY, SUMMARY_ROLE
 from recollect.records.identity import derived_conversation, derived_id, identified, text_key
 from recollect.records.messages import Turn
-from recollect.records.messages.tools import origins_of
+from recollect.records.messages.tools import exchange, origins_of
 from recollect.records.names import composed
 from recollect.records.origins import RANKS, Origin, implied, least
 from recollect.records.origins import USER as USER_ORIGIN
@@ -54,7 +53,7 @@ class Addition:
     ) -> None:
         self.turns = operation.turns
         self._origin, self._tool_origins = origin, operation.tool_origins
-        self._heard: Origin | None = None  # what tools have returned since the last stored turn of the user
+        self._before: tuple[Record, ...] = ()  # the last stored turns, which the first of these may repeat
         self._judged: set[int] = set()  # the turns that the policies may put into quarantine
         self._admitted: Sequence[Turn] = operation.turns  # as the policies of the namespace allow them
         self._rejected: dict[int, RejectedError] = {}
@@ -112,7 +111,7 @@ class Addition:
 
     @cached_property
     def _origins(self) -> Sequence[Origin | None] | None:
-        return origins_of(self._admitted, self._tool_origins, self._heard) if self._policies.record_origins else None
+        return origins_of(self._admitted, self._tool_origins, self._before) if self._policies.record_origins else None
 
     def _stated(self, index: int) -> tuple[Origin, ...]:
         """Return the class of origin of a turn, if its role does not say so."""
@@ -147,20 +146,26 @@ class Addition:
             fields["origin"] = least((stated[0], self._origin))
         return draft(Remember(content=turn.content, fields=fields), self._scope, self._time, self._intake)
 
-    def known(self, search: TurnSearch, is_apart: Callable[[str], bool], start: int = 0) -> dict[int, Outcome]:
+    def known(
+        self, search: TurnSearch, is_apart: Callable[[str], bool], start: int = 0, apart: TurnSearch | None = None
+    ) -> dict[int, Outcome]:
         """Return the outcomes of the turns from index `start` on that are stored or were forgotten, by their index.
 
         Args:
             search: Finds stored turns.
             is_apart: Returns whether the turn with an id was put into quarantine and not released.
             start: The first index.
+            apart: Finds turns in quarantine, where there may be some.
         """
         stored = search.turns(self.conversation).said(self._user, self._agent)
+        if not start:
+            turns = reversed(stored.turns)
+            if apart is not None and (kept := apart.turns(self.conversation).said(self._user, self._agent).turns):
+                turns = iter(sorted((*stored.turns, *kept), key=lambda turn: turn.order, reverse=True))
+            self._before = exchange(turn.record for turn in turns)
+            self.__dict__.pop("_origins", None)
         if not stored.turns and not stored.prompts:
             return {}
-        if not start:
-            self._heard = _heard(stored)
-            self.__dict__.pop("_origins", None)
 
         answers: dict[tuple[int, tuple[str | None, ...]], bool] = {}
 
@@ -264,18 +269,6 @@ class Addition:
                 continue
             out.append(derived_id(record, self._ordinals[index], self._intake.id_key))
         return out
-
-
-def _heard(stored: Said) -> Origin | None:
-    """Return the least class of what tools have returned since the last turn of the user; None for nothing."""
-    heard: list[Origin] = []
-    for turn in reversed(stored.turns):
-        if turn.record.role == USER:
-            break
-        # An answer of a lower class has heard something itself: its provider ran the tool.
-        if turn.record.role == TOOL_ROLE or (not turn.record.has_authority and turn.record.origin is not None):
-            heard.append(turn.record.effective_origin)
-    return least(heard) if heard else None
 
 
 def with_conversations(

@@ -7,10 +7,11 @@ assigned here, inside the transaction, because only here it is certain which ids
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, Protocol
 
 from recollect.common.deadlines import checked
@@ -24,6 +25,7 @@ from recollect.engine.trees import TrieKeeper
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.classes import QUARANTINED, check_stated, class_after, class_of, may_change, with_class
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, on_branch, retagged
+from recollect.engine.write.hearing import with_heard
 from recollect.engine.write.messages import Addition
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache
@@ -45,7 +47,7 @@ from recollect.operations import ABSENT
 from recollect.operations.upkeep import HANDLINGS
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, identified, numbered_ids, same_fact, same_text
-from recollect.records.origins import ORIGINS, RANKS, UNKNOWN, USER, Origin, least
+from recollect.records.origins import ASSISTANT, ORIGINS, RANKS, UNKNOWN, USER, Origin, least
 from recollect.records.record import FIELD_NAMES, Record, located_fields, stored_names, with_stored_names
 from recollect.stores.base import Transaction
 from recollect.stores.parts import parts_after, parts_of
@@ -66,6 +68,8 @@ _TRIED_FIRST = 3
 _OF_TURNS = ("role", "speaker", "conversation", "session", "position")
 #: The fields that say whose record it is.
 _OWNERS = ("user", "agent")
+#: Maximum number of positions that are read to find what a turn may repeat.
+_TURNS_BEFORE = 100
 #: What an update to None makes of fields whose absence is another value.
 _REMOVED: dict[str, Any] = {
     "tags": (),
@@ -116,7 +120,8 @@ class Writer(Naming):
         self._now = now
         self._micros = microseconds(now)
         self._scope = place.scope
-        self._origin, self._actor = place.origin, place.actor
+        self._origin = place.origin
+        self._client = place.actor if place.is_client and place.origin == ASSISTANT else None
         self._exceeded: set[Origin] = set()  # the classes above the writer's of what it has removed
         self._intake = intake
         self._tries = tries
@@ -371,7 +376,7 @@ class Writer(Naming):
 
     def _take_along(self, ids: Iterable[str]) -> None:
         """Put stored records into quarantine with one that is their like."""
-        kept = self._in_part(self._branch.reserved(QUARANTINED))
+        kept = self._apart()
         for each in ids:
             record = self.shown(each)
             if record is not None and not record.has_authority:
@@ -380,7 +385,7 @@ class Writer(Naming):
 
     def _quarantined(self, record: Record, asked_id: str | None = None) -> Outcome:
         """Keep a record apart. One that was rejected from there is not kept again."""
-        kept = self._in_part(self._branch.reserved(QUARANTINED))
+        kept = self._apart()
         for candidate in chain((record.id,), derived_ids(record, 0, self._intake.id_key)):
             existing = kept.live(candidate)
             if existing is None and not kept._was_rejected(candidate, record):
@@ -412,7 +417,7 @@ class Writer(Naming):
         """
         if RANKS[self._origin] < RANKS[USER]:
             raise OriginError("the release of what is in quarantine", self._origin)
-        kept = self._in_part(self._branch.reserved(QUARANTINED))
+        kept = self._apart()
         record = kept.shown(record_id)
         if record is None:
             raise UnknownRecordError(record_id, self._branch.owner.namespace)
@@ -440,7 +445,7 @@ class Writer(Naming):
         Raises:
             OriginError: The caller states a higher one.
         """
-        if self._origin == USER and record.origin is None and not record.derived_from:
+        if self._origin == USER and record.origin is None and not record.derived_from and draft.heard is None:
             return record  # of the class that its fields imply: as most are
         if not self._has_classes or (draft.keeps_origin and record.origin is None and self._origin == USER):
             return record
@@ -450,6 +455,8 @@ class Writer(Naming):
             classes = self._classes(record.derived_from, draft.exact)
         else:
             classes = [each.effective_origin for each in sources]
+        if draft.heard is not None:
+            classes.append(draft.heard)
         if draft.exact:
             return with_class(record, least((record.effective_origin, self._origin, *classes)))
         origin = class_of(record, self._origin, classes)
@@ -486,9 +493,19 @@ class Writer(Naming):
 
     def may_change(self, record: Record) -> bool:
         """Return whether the writer may change a live record."""
-        if may_change(record, self._origin) or self._branch.reserved_name in SHARED:
+        if may_change(record, self._origin) or self._branch.reserved_name in SHARED or self._wrote(record):
             return True
         return not self._has_classes
+
+    def _wrote(self, record: Record) -> bool:
+        """Return whether the writer is the client that made each version of a record, before there were classes."""
+        if self._client is None or record.origin is not None:
+            return False
+        versions = self._tx.commits(self._branch, record_id=record.id)
+        first = next(versions, None)
+        return (
+            first is not None and first.actor == self._client and all(each.actor == self._client for each in versions)
+        )
 
     def _changed_class(self, before: Record, record: Record, *, copied: bool = False) -> Record:
         """Return a changed record with its class of origin.
@@ -572,6 +589,9 @@ class Writer(Naming):
         assert record.conversation is not None
         within = self._scope.filter if any(name != "conversation" for name, _ in self._scope.fixed) else EVERYTHING
         last = self._tx.last_position(self._branch, record.conversation, within)
+        if self.admission.keeps_away and not self._branch.is_reserved:
+            apart = self._tx.last_position(self._branch.reserved(QUARANTINED), record.conversation, within)
+            last = apart if last is None else max(last, apart or 0)
         # Turns that share the greatest position are ordered by time.
         return record.changed(position=0 if last is None else min(last + 1, LAST_POSITION))
 
@@ -1103,11 +1123,36 @@ class Writer(Naming):
 
     def known_turns(self, addition: Addition, start: int = 0) -> dict[int, Outcome]:
         """Return the outcomes of the turns from `start` on that are stored or were forgotten, by their index."""
-        return addition.known(self._search(), self._is_apart, start)
+        apart = self._apart()._search() if self.admission.keeps_away else None
+        return addition.known(self._search(), self._is_apart, start, apart)
+
+    def listened(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return drafts, of which the turns of tools, and those that may repeat them, have the class of these."""
+        if not self._has_classes:
+            return list(drafts)
+        return with_heard(drafts, self._turns_before)
+
+    def _turns_before(self, draft: Draft) -> Iterator[Record]:
+        """Yield the turns before one, the last first, also those in quarantine."""
+        position = self._with_position(draft.record).position
+        assert draft.record.conversation is not None
+        assert position is not None
+        owner = attrgetter(*_OWNERS)
+        writers = [self, self._apart()] if self.admission.keeps_away else [self]
+        for at in range(position - 1, max(position - _TURNS_BEFORE, 0) - 1, -1):
+            for each in writers:
+                for stored in each._tx.turns_at(each._branch, draft.record.conversation, at):
+                    record = each.live(Record.load(stored.payload).id)
+                    if record is not None and owner(record) == owner(draft.record):
+                        yield record
 
     def _is_apart(self, record_id: str) -> bool:
         """Return whether a record was put into quarantine, and was not released."""
-        return self._in_part(self._branch.reserved(QUARANTINED))._known(record_id) and self.live(record_id) is None
+        return self._apart()._known(record_id) and self.live(record_id) is None
+
+    def _apart(self) -> Writer:
+        """Return the writes to what is in quarantine."""
+        return self._in_part(self._branch.reserved(QUARANTINED))
 
     def remember_replayed(self, draft: Draft, repeated: Repeated) -> Outcome:
         """Handle a draft that repeats a stored turn, as found by `find_replay`."""

@@ -7,11 +7,12 @@ them, up to the next turn of the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from recollect.records.messages.turns import Turn
-from recollect.records.origins import TOOL, WEB, Origin, least
+from recollect.records.origins import ASSISTANT, TOOL, WEB, Origin, least
+from recollect.records.record import Record
 
 #: How words begin that name tools which bring in texts of the web, in "web_search", "WebFetch" and "open-url".
 _OF_THE_WEB = re.compile(
@@ -24,19 +25,38 @@ _SERVED = re.compile(r"server_tool_use|web_search_call|file_search_call|mcp_call
 
 
 def origins_of(
-    turns: Sequence[Turn], tools: Mapping[str, Origin], before: Origin | None = None
+    turns: Sequence[Turn], tools: Mapping[str, Origin], before: Sequence[Record] = ()
 ) -> list[Origin | None] | None:
     """Return the class of origin of each turn, where it is not what its role implies; None if that is so of all.
 
     Args:
         turns: The turns, in order.
         tools: The classes of tools by their names. Another one is of the web if its name says so, or else a tool.
-        before: The least class of what tools have returned since the last turn of the user before these.
+        before: The stored turns before these, as of `exchange`.
     """
-    if before is None and not any(turn.role == "tool" or turn.metadata.get("parts") for turn in turns):
+    if not before and not any(turn.role == "tool" or turn.metadata.get("parts") for turn in turns):
         return None
     hearing = Hearing(tools, before)
     return [hearing.of(turn.role, turn.speaker, turn.metadata) for turn in turns]
+
+
+def exchange(turns: Iterable[Record]) -> tuple[Record, ...]:
+    """Return the last turns of a conversation that the next one may repeat, in order; () if no tool is among them.
+
+    Args:
+        turns: The turns, the last one first. They are read down to the last answer, whose class says what it has heard
+            itself, or to the last turn of the user.
+    """
+    found: list[Record] = []
+    for turn in turns:
+        if found and found[-1].role == "user" and not _has_next_text(turn.role, turn.metadata):
+            break
+        found.append(turn)
+        if turn.role == "assistant":
+            break
+    if not any(turn.role in ("tool", "assistant") for turn in found):
+        return ()
+    return tuple(reversed(found))
 
 
 class Hearing:
@@ -44,28 +64,43 @@ class Hearing:
 
     Args:
         tools: The classes of tools by their names.
-        before: The least class of what tools have returned since the last turn of the user.
+        before: The stored turns before them, as of `exchange`.
     """
 
-    def __init__(self, tools: Mapping[str, Origin], before: Origin | None = None) -> None:
-        self._tools, self._heard = tools, before
+    def __init__(self, tools: Mapping[str, Origin], before: Iterable[Record] = ()) -> None:
+        self._tools = tools
+        self._heard: Origin | None = None
         self._names: dict[str, str] = {}
+        self._continues = False  # a turn of the user that comes now is of the same message as a result
+        for turn in before:
+            self.of(turn.role, turn.speaker, turn.metadata)
+            if turn.role == "tool" or (turn.role == "assistant" and turn.effective_origin != ASSISTANT):
+                self._hear(turn.effective_origin)
 
     def of(self, role: str | None, speaker: str | None, metadata: Mapping[str, Any]) -> Origin | None:
         """Return the class of the next turn; None if it is what its role implies."""
         self._names.update(_calls(metadata))
+        continues, self._continues = self._continues, _has_next_text(role, metadata)
         if role == "user":
-            self._heard = None
+            if not continues:
+                self._heard = None
         elif role == "tool":
             own = origin_of_tool(_tool(speaker, metadata, self._names), self._tools)
-            self._heard = own if self._heard is None else least((self._heard, own))
+            self._hear(own)
             return None if own == TOOL else own
         elif role == "assistant":
-            served = [origin_of_tool(name, self._tools) for name in _served(metadata)]
-            if served:
-                self._heard = least((*served, *([] if self._heard is None else [self._heard])))
+            for name in _served(metadata):
+                self._hear(origin_of_tool(name, self._tools))
             return self._heard
         return None
+
+    def _hear(self, origin: Origin) -> None:
+        self._heard = origin if self._heard is None else least((self._heard, origin))
+
+
+def _has_next_text(role: str | None, metadata: Mapping[str, Any]) -> bool:
+    """Return whether the text of a user after a turn is of the same message: in Anthropic's API, results come first."""
+    return role == "tool" and "tool_use_id" in metadata
 
 
 def origin_of_tool(name: str | None, tools: Mapping[str, Origin]) -> Origin:

@@ -16,7 +16,7 @@ from recollect.records.origins import ASSISTANT, least
 from recollect.server.calls import ClientCalls, internal_error
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
-from recollect.server.mcp.tools import Access, McpTool, ToolError
+from recollect.server.mcp.tools import Access, McpTool, ToolError, of_client
 from recollect.server.mcp.toolsets import tools_of
 from recollect.server.served_memory import ServedMemory
 from recollect.wire import OWN, READ, Grant, read_place
@@ -45,7 +45,7 @@ class SharedAccess(Access):
         def view(memory: Memory) -> Memory:
             inside = memory.namespace(namespace)
             inside = inside.scoped(**fixed) if fixed else inside
-            return inside.as_origin(least((grant.origin, ASSISTANT)))
+            return of_client(inside, least((grant.origin, ASSISTANT)))
 
         self._narrowed = view
 

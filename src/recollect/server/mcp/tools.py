@@ -27,6 +27,13 @@ from recollect.server.served_memory import Opener, ServedMemory
 GRAPH_TOKENS = 20_000
 
 
+def of_client(memory: Memory, origin: Origin) -> Memory:
+    """Return a memory as a class of origin writes it whose actor is the name of a client."""
+    view = memory.as_origin(origin)
+    view._place = view._place._replace(is_client=True)
+    return view
+
+
 class Access(ServedMemory):
     """The memory of a server and its settings. Thread-safe.
 
@@ -50,7 +57,7 @@ class Access(ServedMemory):
     ) -> None:
         def view(memory: Memory) -> Memory:
             narrowed = memory if user is None else memory.scoped(user=user)
-            return narrowed if origin == USER else narrowed.as_origin(origin)
+            return narrowed if origin == USER else of_client(narrowed, origin)
 
         super().__init__(opener, read_only=read_only, view=view)
         self.user = user
