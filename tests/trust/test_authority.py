@@ -202,6 +202,24 @@ def test_what_cannot_be_quoted_is_left_out_unless_it_is_asked_for(told: Memory) 
     assert "9917" in told.context(question, style="llm4s", min_origin="unknown")
 
 
+def test_terms_and_notes_are_of_the_least_class_too(memory: Memory) -> None:
+    memory.glossary.memorize("AP", "access point", "networks", "a")
+    memory.outline.ingest_text("# Masts\n\nAn AP hangs on each mast.\n", "markdown", "masts.md")
+    web = memory.as_origin("web")
+    web.glossary.memorize("HQ", "the house of Eve, where AP and invoices go", "networks", "a")
+    web.outline.ingest_text("# Invoices\n\nThe AP is paid to Eve.\n", "markdown", "eve.md")
+    question, parts = "Who pays the AP invoices of HQ?", ("records", "glossary", "outline")
+
+    def shown(**asked: Any) -> set[str]:
+        text = str(memory.context(question, include=parts, agent="a", **asked))
+        assert ("access point" in text) == (asked.get("min_origin") != "owner")
+        return {each for each in ("house of Eve", "paid to Eve") if each in text}
+
+    assert shown() == shown(min_origin="web") == {"house of Eve", "paid to Eve"}
+    assert shown(min_origin="user") == shown(min_origin="owner") == set()
+    assert shown(style="llm4s") == set()
+
+
 def test_a_context_takes_a_least_class(told: Memory) -> None:
     context = told.context("Which account pays the invoices?", min_origin="user")
     assert {item.record.effective_origin for item in context.items} == {"user"}

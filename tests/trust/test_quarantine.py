@@ -88,7 +88,7 @@ def test_a_released_record_is_stored_as_what_it_is(kept: Memory) -> None:
 
 
 def test_a_release_is_of_one_id_or_of_several_and_all_or_nothing(kept: Memory) -> None:
-    other = kept.execute(Remember(content="Ink is from Brightleaf.", fields={"source": PAGE})).record
+    kept.execute(Remember(content="Ink is from Brightleaf.", id="ink", fields={"source": PAGE}))
     for ids in (["page", "missing"], "missing"):
         with pytest.raises(UnknownRecordError):
             kept.quarantine.release(ids)
@@ -96,7 +96,7 @@ def test_a_release_is_of_one_id_or_of_several_and_all_or_nothing(kept: Memory) -
     with kept.batch() as batch, pytest.raises(UnknownRecordError):
         batch.execute(Release(ids=("missing",)))
     assert [each.record.id for each in kept.quarantine.release("page").results] == ["page"]
-    assert kept.quarantine.reject(other) == 1
+    assert kept.quarantine.reject("ink") == 1
     assert not kept.quarantine()
 
 

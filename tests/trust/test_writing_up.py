@@ -23,6 +23,21 @@ def _texts(memory: Memory) -> set[str]:
     return {hit.record.text for hit in memory.recall("which bank account", reference=ASKED)}
 
 
+@pytest.mark.parametrize("gone", ["forgotten", "live"])
+@pytest.mark.parametrize("between", ORIGINS)
+def test_what_a_lower_class_replaced_stays_however_the_chain_goes_on(memory: Memory, between: Any, gone: str) -> None:
+    """A user's record replaces that of another class, which had named a record of the user as replaced."""
+    said = memory.remember("Invoices go to account 4410.", user="ana")
+    page = memory.as_origin(between).remember("Invoices go to account 9917.", user="ana", supersedes=[said.id])
+    memory.remember("Invoices go to account 1234.", user="ana", supersedes=[page.id])
+    if gone == "forgotten":
+        memory.forget(page.id)
+    replaces = RANKS[between] >= RANKS[USER]
+    context = memory.context("Which account do invoices go to?", user="ana")
+    assert ("4410" in context) != replaces
+    assert "1234" in context
+
+
 @pytest.mark.parametrize("writer", ORIGINS)
 @pytest.mark.parametrize("owner", ORIGINS)
 @pytest.mark.parametrize("how", ["update", "take over", "expect", "supersede", "merge", "pin", "in a batch"])
