@@ -561,7 +561,7 @@ class TestRecent:
     def test_a_batch_too_large_to_keep_is_read_back(
         self, path: Path, clock: Callable[[], datetime], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("recollect.engine.write.writer._WRITTEN_BYTES", 1000)
+        monkeypatch.setattr("recollect.engine.write.staging._WRITTEN_BYTES", 1000)
         with recollect.open(path, clock=clock) as memory:
             with memory.batch() as batch:
                 for text in texts(40):

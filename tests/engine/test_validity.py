@@ -58,6 +58,7 @@ def test_at_each_moment_exactly_one_of_a_chain_of_replaced_facts_is_valid(links:
     assert [hit.record.content for hit in memory.recall("fact", where=f.valid_at(moment))] == [expected]
 
 
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")  # of a proposal
 def test_the_new_record_has_the_fields_of_the_old_one_except_those_of_its_text(memory: recollect.Memory) -> None:
     old = memory.remember(
         "I always want a window seat",

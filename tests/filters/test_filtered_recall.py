@@ -20,7 +20,7 @@ import recollect
 from recollect import filters as f
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.results import Hit
-from recollect.engine.write.writer import SWEPT
+from recollect.engine.write.staging import SWEPT
 from recollect.errors import NoMemoryError
 from recollect.filters import Filter
 from recollect.filters.tree import AllOf, Is

@@ -129,6 +129,7 @@ def test_records_at_the_limit_are_old_enough_and_younger_ones_are_not(memory: Me
     assert memory.consolidate(START, 2, dry_run=True).groups == ()
 
 
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")  # of a proposal
 def test_records_of_different_owners_pinned_ones_and_standing_instructions_stay_apart(memory: Memory) -> None:
     for user in ("ana", "bob"):
         for n in range(3):

@@ -401,7 +401,7 @@ def test_what_had_expired_stays_so_for_every_read_when_the_clock_goes_back(
     else:
         # In another namespace nothing is swept; here the commit takes them along, so it is put off.
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("recollect.engine.write.writer.SWEPT", 0)
+            patched.setattr("recollect.engine.write.staging.SWEPT", 0)
             memory.remember("stays", id="stays", if_exists="update", importance=0.5)
     if seen.endswith("reopened"):
         memory.close()

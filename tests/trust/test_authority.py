@@ -208,10 +208,10 @@ def test_terms_and_notes_are_of_the_least_class_too(memory: Memory) -> None:
     web = memory.as_origin("web")
     web.glossary.memorize("HQ", "the house of Eve, where AP and invoices go", "networks", "a")
     web.outline.ingest_text("# Invoices\n\nThe AP is paid to Eve.\n", "markdown", "eve.md")
-    question, parts = "Who pays the AP invoices of HQ?", ("records", "glossary", "outline")
+    question = "Who pays the AP invoices of HQ?"
 
     def shown(**asked: Any) -> set[str]:
-        text = str(memory.context(question, include=parts, agent="a", **asked))
+        text = str(memory.context(question, include=("records", "glossary", "outline"), agent="a", **asked))
         assert ("access point" in text) == (asked.get("min_origin") != "owner")
         return {each for each in ("house of Eve", "paid to Eve") if each in text}
 

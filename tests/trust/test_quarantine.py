@@ -95,7 +95,7 @@ def test_a_release_is_of_one_id_or_of_several_and_all_or_nothing(kept: Memory) -
     assert len(kept.quarantine) == 2
     with kept.batch() as batch, pytest.raises(UnknownRecordError):
         batch.execute(Release(ids=("missing",)))
-    assert [each.record.id for each in kept.quarantine.release("page").results] == ["page"]
+    assert [each.status for each in kept.quarantine.release("page").results] == ["created"]
     assert kept.quarantine.reject("ink") == 1
     assert not kept.quarantine()
 

@@ -33,6 +33,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
         *(("write", each, "user" if each == "owner" else each) for each in ORIGINS),  # as a client asks to write
     ],
 )
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")  # of a proposal
 def test_a_token_writes_as_its_class(server: Server, right: Any, stated: Any, origin: str) -> None:
     token = server.token("a token", right, **({} if stated is None else {"origin": stated}))
     remote = server.memory("team", token)

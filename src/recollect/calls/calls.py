@@ -769,7 +769,12 @@ def _warn_of_origin(outcome: Outcome) -> None:
     """Warn that a record has no effect yet because of its class of origin."""
     if outcome.record is None:
         return
-    if outcome.status == "proposed":
+    if outcome.status == "proposed" and not outcome.asked_id:
+        said = (
+            f"{outcome.record.id} is stored as a proposal: what it asks for is not for its class of origin. "
+            "A user accepts it with endorse()"
+        )
+    elif outcome.status == "proposed":
         said = (
             f"stored as a proposal, {outcome.record.id}: what it would change is of a higher class of origin. "
             "A user accepts it with endorse()"

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from recollect.calls.calls import stored
 from recollect.cli import render
 from recollect.cli.app import (
     Settings,
@@ -17,10 +18,10 @@ from recollect.cli.app import (
     where_option,
 )
 from recollect.cli.render import whole_id
-from recollect.engine.history_results import Lineage, Taint
+from recollect.engine.history_results import AuditFinding, Lineage, Taint
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
-from recollect.operations.trust import MOST_LINKED
+from recollect.operations.trust import MOST_LINKED, SIGNALS, AuditSignal, Endorse
 from recollect.records.origins import ORIGINS, Origin
 
 _reason = click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
@@ -31,25 +32,32 @@ _limit = click.option(
 
 
 @app.command()
-@click.argument("id", shell_complete=completion("ids"))
+@click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion("ids"))
 @click.option(
     "--as", "raised", type=click.Choice(ORIGINS), default="user", show_default=True, help="The class that it gets."
 )
 @_reason
 @origin_option
 @common
-def endorse(settings: Settings, id: str, raised: Origin, reason: str | None) -> None:  # noqa: A002 - the field's name
-    """Say that the record ID (or its first 4 characters) is the user's word.
+def endorse(settings: Settings, ids: tuple[str, ...], raised: Origin, reason: str | None) -> None:
+    """Say that the records IDs (or their first 4 characters) are the user's word; without one, list what waits for it.
 
-    What it proposed then holds: as a standing instruction, or in the place of what it supersedes.
+    What they proposed then holds: as a standing instruction, pinned, or in the place of what they supersede. To turn a
+    proposal down, forget it.
     """
     if raised == "owner" and settings.origin is None:
         settings.origin = "owner"  # who has the file is its owner
     with settings.open() as memory:
-        record = memory.endorse(whole_id(memory, id), raised, reason=reason)
+        if not ids:
+            _show_findings(settings, memory.audit(signals=["proposal"]), "proposals")
+            return
+        with memory.batch(reason=reason) as batch:
+            raising = [Endorse(id=whole_id(memory, each), origin=raised) for each in ids]
+            records = [stored(batch.execute(each)) for each in raising]
     if settings.as_json:
-        print_json(record.to_json())
-    else:
+        print_json(records[0].to_json() if len(records) == 1 else [record.to_json() for record in records])
+        return
+    for record in records:
         click.echo(f"{record.id} is the word of the {record.effective_origin}: {render.plain(record.text)}")
 
 
@@ -157,15 +165,26 @@ def _whole(text: str, known: dict[str, Any]) -> str:
 @click.option("--since", metavar="SEQ", default="0", help="Only records that were changed after this commit.")
 @where_option
 @_limit
+@click.option(
+    "--signal",
+    "signals",
+    type=click.Choice(SIGNALS),
+    multiple=True,
+    help="Only this one. May be repeated.",
+)
 @common
-def audit(settings: Settings, since: str, where: Filter | None, limit: int) -> None:
+def audit(settings: Settings, since: str, where: Filter | None, limit: int, signals: tuple[AuditSignal, ...]) -> None:
     """List what may be an attack on the memory among what the user has not said. Nothing is changed."""
     with settings.open() as memory:
-        found = memory.audit(since=int(since) if since.isdecimal() else since, where=where, limit=limit)
+        number = int(since) if since.isdecimal() else since
+        found = memory.audit(since=number, where=where, limit=limit, signals=signals or SIGNALS)
+    _show_findings(settings, found, "findings")
+
+
+def _show_findings(settings: Settings, found: list[AuditFinding], what: str) -> None:
     if settings.as_json:
         print_json([each._asdict() for each in found])
         return
-    render.show_rows(
-        ("id", "origin", "signal", "text"), [(each.id, each.origin, each.signal, each.text) for each in found]
-    )
-    click.echo(f"findings: {len(found)}")
+    rows = [(each.id, each.origin, each.signal, ", ".join(each.ids), each.text) for each in found]
+    render.show_rows(("id", "origin", "signal", "about", "text"), rows)
+    click.echo(f"{what}: {len(found)}")

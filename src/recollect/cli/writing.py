@@ -81,6 +81,8 @@ def field_options(command: F) -> F:
     for name, kind in _NUMBERS.items():
         out = click.option(f"--{name}", type=kind)(out)
     out = click.option("--meta", multiple=True, metavar="KEY=VALUE", help="VALUE may be JSON. May be repeated.")(out)
+    for name in ("supersedes", "derived-from"):
+        out = click.option(f"--{name}", multiple=True, metavar="ID", help="May be repeated.")(out)
     out = click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated.")(out)
     for name in reversed(_TEXTS):
         out = click.option(f"--{name}", metavar="TEXT")(out)
@@ -124,10 +126,14 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
         return
     note = ""
     if outcome.differing:
-        note = f" (kept its {', '.join(outcome.differing)}; --if-exists update changes them)"
+        others = [name for name in outcome.differing if name != "origin"]
+        advice = "--if-exists update changes them" if others else "`recollect endorse` raises it"
+        note = f" (kept its {', '.join(outcome.differing)}; {advice})"
     if outcome.asked_id:
         note = f" (id {outcome.asked_id} has another text)"
-    if outcome.status == "proposed":
+    if outcome.status == "proposed" and not outcome.asked_id:
+        note = " (what it asks for is not for its class of origin: `recollect endorse` makes it so)"
+    elif outcome.status == "proposed":
         note = f" (instead of {outcome.asked_id}, which is of a higher class: `recollect endorse` puts it in its place)"
     if outcome.status == "quarantined":
         note = " (a policy keeps it apart: `recollect quarantine` lists it)"

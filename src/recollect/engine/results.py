@@ -86,13 +86,14 @@ class Outcome(JsonForm, what="an outcome"):
         record: The record as it is stored now; after forgetting, its last version, or None if it was forgotten before.
         status: "created", "updated", "forgotten", or "unchanged" if the state already was as requested. "rejected": a
             policy does not allow the text, and nothing was stored. "echo": the text only repeats what this memory
-            answered before, and was not stored again; `record` is then its first source. "proposed": the record that it
-            would change is of a higher class of origin than the writer (docs/trust.md) and stays; `record` is what was
-            stored beside it, and `endorse` puts it in the place of that one. "quarantined": a policy keeps the record
+            answered before, and was not stored again; `record` is then its first source. "proposed": what
+            is asked for is not for the class of origin of the writer (docs/trust.md): to change or replace a record of
+            a higher class, which stays, to be a standing instruction, or pinned. `record` was stored, and has that
+            effect once it is endorsed (`Memory.endorse`). "quarantined": a policy keeps the record
             apart (`Memory.quarantine`); None if one like it was rejected there.
         differing: Fields for which another value was passed than the stored one, which was kept.
         asked_id: The requested id, if another text has it and the record got an id with a counter instead; of a
-            proposal, the id of the record that it would change.
+            proposal, the id of the record that it would change, if there is one.
         verdict: Why the text was rejected.
         sources: The ids of the records that an echo repeats.
     """

@@ -63,7 +63,7 @@ from recollect.operations import (
     Redaction,
     WhenFull,
 )
-from recollect.operations.trust import MOST_LINKED
+from recollect.operations.trust import MOST_LINKED, SIGNALS, AuditSignal
 from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
 from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
@@ -87,7 +87,14 @@ class MemoryCoroutines:
         tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
-    async def audit(self, *, since: int | str = 0, where: Where | None = None, limit: int = 1000) -> list[AuditFinding]:
+    async def audit(
+        self,
+        *,
+        since: int | str = 0,
+        where: Where | None = None,
+        limit: int = 1000,
+        signals: Iterable[AuditSignal] = SIGNALS,
+    ) -> list[AuditFinding]:
         """Return what may be an attack on the memory among what the user has not said. Nothing is changed."""
     async def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
         """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked."""
@@ -477,7 +484,14 @@ class BatchCoroutines:
         tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
-    async def audit(self, *, since: int | str = 0, where: Where | None = None, limit: int = 1000) -> list[AuditFinding]:
+    async def audit(
+        self,
+        *,
+        since: int | str = 0,
+        where: Where | None = None,
+        limit: int = 1000,
+        signals: Iterable[AuditSignal] = SIGNALS,
+    ) -> list[AuditFinding]:
         """Return what may be an attack on the memory among what the user has not said. Nothing is changed."""
     async def clear(self, *, parts: Collection[str] | None = None) -> PartCounts:
         """Forget every record, and what facets keep, in one commit, and return how many."""

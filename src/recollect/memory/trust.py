@@ -12,7 +12,7 @@ from recollect.engine.results import Outcome
 from recollect.filters.text_form import Where, as_filter, check_filter
 from recollect.filters.tree import Is, Nothing
 from recollect.operations import Erase, ForgetAll
-from recollect.operations.trust import MOST_LINKED, Audit, Endorse, TraceLineage, TraceTaint
+from recollect.operations.trust import MOST_LINKED, SIGNALS, Audit, AuditSignal, Endorse, TraceLineage, TraceTaint
 from recollect.records.origins import Origin
 from recollect.records.record import Record
 
@@ -53,7 +53,14 @@ class Trust(Calls):
         outcome: Outcome = self.execute(Endorse(id=id, origin=origin), actor=actor, reason=reason)
         return stored(outcome)
 
-    def audit(self, *, since: int | str = 0, where: Where | None = None, limit: int = 1000) -> list[AuditFinding]:
+    def audit(
+        self,
+        *,
+        since: int | str = 0,
+        where: Where | None = None,
+        limit: int = 1000,
+        signals: Iterable[AuditSignal] = SIGNALS,
+    ) -> list[AuditFinding]:
         """Return what may be an attack on the memory among what the user has not said. Nothing is changed.
 
             for finding in memory.audit():
@@ -66,6 +73,8 @@ class Trust(Calls):
             since: Only records that were changed after this commit: a seq, or the cursor of one.
             where: Only records that match this filter or text form of one.
             limit: Maximum number of records that are looked at, the newest first, at most 10,000.
+            signals: Only these; default: all that an `AuditFinding` can have. With "proposal" alone, it is the list of
+                what waits for an endorsement, and costs a search.
 
         Returns:
             The findings by record, the newest first.
@@ -79,7 +88,9 @@ class Trust(Calls):
         """
         condition = as_filter(where)
         check_filter(condition)
-        found: list[AuditFinding] = self.execute(Audit(since=since, where=condition, limit=limit))
+        wanted: Any = signals
+        audit = Audit(since=since, where=condition, limit=limit, signals=wanted)
+        found: list[AuditFinding] = self.execute(audit)
         return found
 
     def lineage(self, id: str, limit: int = MOST_LINKED) -> Lineage:  # noqa: A002 - the field's name

@@ -6,6 +6,7 @@ They raise a class of origin, release records from quarantine, follow what was m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from recollect.arguments.checks import check_count, check_text
 from recollect.errors import InvalidArgumentError
@@ -15,6 +16,9 @@ from recollect.operations.base import READ, WRITE, Operation, checked_ids
 from recollect.records.origins import Origin, check_origin
 from recollect.records.record import record_id
 
+#: What the audit finds.
+AuditSignal = Literal["imperative", "addresses", "hidden", "rival", "burst", "proposal"]
+SIGNALS: tuple[AuditSignal, ...] = get_args(AuditSignal)
 #: Maximum number of records of a lineage or a taint.
 MOST_LINKED = 10_000
 
@@ -58,17 +62,22 @@ class Audit(Operation, name="audit", right=READ, result="list[AuditFinding]"):
         since: Only records that were changed after this commit: a seq, or a cursor.
         where: Only records that match.
         limit: Maximum number of records that are looked at, the newest first.
+        signals: Only these (`SIGNALS`).
     """
 
     since: int | str = 0
     where: Filter = field(default_factory=Everything)
     limit: int = 1000
+    signals: tuple[AuditSignal, ...] = SIGNALS
 
     def __post_init__(self) -> None:
         if not isinstance(self.since, str):
             check_count("since", self.since, least=0)
         check_filter(self.where)
         _check_limit(self.limit)
+        if isinstance(self.signals, str) or not all(each in SIGNALS for each in self.signals):
+            raise InvalidArgumentError("signals", self.signals, f"must be some of {', '.join(SIGNALS)}")
+        object.__setattr__(self, "signals", tuple(self.signals))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -504,7 +504,7 @@ def _said_again(batch: Any, outcome: Outcome) -> Outcome:
 def _result(outcome: Outcome) -> dict[str, Any]:
     record = outcome.record
     assert record is not None, "those without one are left out"
-    event = {"created": "ADD", "updated": "UPDATE"}.get(outcome.status, "NONE")
+    event = {"created": "ADD", "proposed": "ADD", "updated": "UPDATE"}.get(outcome.status, "NONE")
     return {"id": record.id, "memory": record.text, "event": event, "actor_id": record.speaker, "role": record.role}
 
 

@@ -21,15 +21,15 @@ from recollect.engine.history_results import AuditFinding
 from recollect.engine.read.filter_bounds import bounds
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.record_loader import Records
-from recollect.filters.tree import AllOf, AnyOf, Filter, Has, Is, Not, Nothing, Originates
+from recollect.filters.tree import AllOf, AnyOf, Filter, Has, Is, Not, Nothing, Originates, Tag
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.words.index import WordView, query_terms
 from recollect.indexes.words.segment import POSITION_BITS
 from recollect.ledger.parts import RECORDS
-from recollect.operations import Changes, Find
+from recollect.operations import Changes, Find, GetAll
 from recollect.operations.trust import Audit
 from recollect.policies.flags import flags
-from recollect.records.origins import at_least
+from recollect.records.origins import RANKS, at_least
 from recollect.records.record import Record
 from recollect.text.asking import only_asks
 from recollect.text.manner import STANDING_TAGS
@@ -51,6 +51,9 @@ _END = re.compile(r"(?<=[.!?])\s+|\n+")
 _SHOWN = 300
 _TRUSTED = Originates(at_least("user"))
 _UNTRUSTED = Not(_TRUSTED)
+#: What a proposal has.
+_ASKING = AnyOf.of(Has("supersedes"), Has("pinned"), *map(Tag, STANDING_TAGS))
+_OF_WORDING = frozenset(("imperative", "addresses", "hidden"))
 
 
 class Suspicion(NamedTuple):
@@ -133,6 +136,9 @@ def audit(reading: Reading, operation: Audit) -> list[AuditFinding]:
         Two recalls for each record.
     """
     where = AllOf.of(operation.where, _UNTRUSTED)
+    signals = frozenset(operation.signals)
+    if signals == {"proposal"}:
+        where = AllOf.of(where, _ASKING)
     if operation.since:
         commits = reading.changes(Changes(since=operation.since, parts=(RECORDS,)))
         ids = dict.fromkeys(change.id for commit in commits for change in commit.changes)
@@ -142,19 +148,31 @@ def audit(reading: Reading, operation: Audit) -> list[AuditFinding]:
     return [
         finding
         for record in checked(found)
-        for finding in _findings(reading, record, times.get(record.id, reading.now))
+        for finding in _findings(reading, record, times.get(record.id, reading.now), signals)
     ]
 
 
-def _findings(reading: Reading, record: Record, committed: int) -> Iterator[AuditFinding]:
+def _findings(reading: Reading, record: Record, committed: int, signals: frozenset[str]) -> Iterator[AuditFinding]:
     origin = record.effective_origin
-    if record.pinned or record.supersedes or any(tag in STANDING_TAGS for tag in record.tags):
-        yield AuditFinding(record.id, origin, "proposal", record.text[:_SHOWN], record.supersedes)
-    for flag in flags(record.text):
-        yield AuditFinding(record.id, origin, flag.signal, flag.text[:_SHOWN])
-    for suspicion in (rivals(reading, record), burst(reading, record, committed)):
+    if "proposal" in signals and (asks := _asks(reading, record)) is not None:
+        yield AuditFinding(record.id, origin, "proposal", record.text[:_SHOWN], asks)
+    for flag in flags(record.text) if signals & _OF_WORDING else ():
+        if flag.signal in signals:
+            yield AuditFinding(record.id, origin, flag.signal, flag.text[:_SHOWN])
+    found = [rivals(reading, record)] if "rival" in signals else []
+    found += [burst(reading, record, committed)] if "burst" in signals else []
+    for suspicion in found:
         if suspicion is not None:
             yield AuditFinding(record.id, origin, suspicion.signal, record.text[:_SHOWN], suspicion.ids)
+
+
+def _asks(reading: Reading, record: Record) -> tuple[str, ...] | None:
+    """Return the records of a higher class that one would replace if it were endorsed; None if it asks for nothing."""
+    named = reading.get_all(GetAll(ids=record.supersedes)) if record.supersedes else ()
+    least = RANKS[record.effective_origin]
+    replaced = tuple(each.id for each in named if each is not None and RANKS[each.effective_origin] > least)
+    governs = record.pinned or any(tag in STANDING_TAGS for tag in record.tags)
+    return replaced if replaced or governs else None
 
 
 def source_of(record: Record) -> str | None:

@@ -29,6 +29,7 @@ def with_heard(drafts: Sequence[Draft], before: Callable[[Draft], Iterable[Recor
             continue
         key = record.conversation, record.user, record.agent
         if key not in hearings:
-            hearings[key] = Hearing({}, exchange(before(each)))
+            own = (turn for turn in before(each) if (turn.conversation, turn.user, turn.agent) == key)
+            hearings[key] = Hearing({}, exchange(own))
         out.append(each._replace(heard=hearings[key].of(record.role, record.speaker, record.metadata)))
     return out

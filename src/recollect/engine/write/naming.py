@@ -11,7 +11,7 @@ was chosen there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from recollect.engine.scope import Scope, scopes_of
@@ -19,6 +19,24 @@ from recollect.engine.write.drafts import Draft
 from recollect.errors import InvalidRecordError, RecordExistsError
 from recollect.operations import SCOPED
 from recollect.records.record import Record
+
+
+def first_free(is_used: Callable[[int], bool], first: int = 0) -> int:
+    """Return a number that is not used although the one before it is, or `first`.
+
+    >>> first_free({0, 1, 2, 3, 4}.__contains__), first_free({3}.__contains__, 3), first_free(set().__contains__)
+    (5, 4, 0)
+
+    Cost:
+        Does not grow with the numbers, but with their logarithm.
+    """
+    low, high = first, first
+    while is_used(high):
+        low, high = high, 2 * high + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_used(middle) else (low, middle)
+    return low
 
 
 class Naming:

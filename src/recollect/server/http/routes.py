@@ -63,7 +63,7 @@ async def remember(exchange: Exchange) -> Response:
         return outcome.checked()
 
     outcome = await exchange.on_memory("remember", WRITE, call, place)
-    status = HTTPStatus.CREATED if outcome.status == "created" else HTTPStatus.OK
+    status = HTTPStatus.CREATED if outcome.status in ("created", "proposed") else HTTPStatus.OK
     return exchange.json_answer(outcome.to_json(), status)
 
 

@@ -53,7 +53,7 @@ def _outcome(outcome: Outcome) -> ToolResult:
     if record is None:
         raise ToolError("A record like it was rejected by a person before; nothing was stored")
     notes = []
-    if outcome.status == "proposed":
+    if outcome.status == "proposed" and outcome.asked_id:
         notes.append(
             f"Nothing was changed: {outcome.asked_id!r} is of a class that this connection may not "
             f"overrule. It was stored beside it, as a proposal: `recollect endorse {record.id}` puts it in its place."
@@ -69,10 +69,11 @@ def _outcome(outcome: Outcome) -> ToolResult:
         notes.append(f"It was stored already with other values of {', '.join(differing)}: call update.")
     governs = any(tag.startswith("standing:") for tag in record.tags)
     standing = {"standing": True} if governs and record.has_authority else {}
-    if (governs or record.pinned) and not record.has_authority and outcome.status in ("created", "updated"):
-        what = "a standing instruction" if governs else "pinned"
+    asks = outcome.status == "proposed" and not outcome.asked_id
+    if asks or ((governs or record.pinned) and not record.has_authority and outcome.status == "updated"):
+        what = "is not a standing instruction" if governs else "is not pinned" if record.pinned else "replaces nothing"
         notes.append(
-            f"It is not {what} yet, since this connection does not speak for the user: "
+            f"It {what} yet, since this connection does not speak for the user: "
             f"`recollect endorse {record.id}` makes it so."
         )
     return ToolResult({"id": record.id, "status": outcome.status, "hash": record.hash, **standing}, notes=tuple(notes))
