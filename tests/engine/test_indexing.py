@@ -368,6 +368,8 @@ class TestHistories:
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         changed: list[str] = []
+        others = gc.callbacks[:]  # of a server that ran in this process
+        gc.callbacks.clear()
         for name in ("disable", "enable", "freeze", "collect", "set_threshold"):
             monkeypatch.setattr(gc, name, lambda *args, name=name: changed.append(name))
         with recollect.open(path) as memory:
@@ -375,6 +377,7 @@ class TestHistories:
             memory.recall("boat")
             memory.remember_all(texts(200, 2000))
             memory.recall("boat")
+        gc.callbacks.extend(others)
         assert not changed
 
 
