@@ -416,3 +416,20 @@ def test_a_lower_writer_takes_nothing_out_by_a_revert(memory: Memory) -> None:
     with pytest.raises(OriginError):
         lower.rollback(0)
     assert (memory.count(), len(memory.quarantine)) == (0, 1)
+
+
+def test_a_manager_looks_for_nothing_in_what_is_kept_apart(memory: Memory) -> None:
+    memory.set_policies(origins={"assistant": "quarantine"})
+    manager = Manager(memory=memory.as_origin("assistant"), extract=True, contradictions="supersede")
+    turn = manager.record_message({"role": "user", "content": "Anna Berg lives in Graz."}, "c")
+    fact = manager.record_user_fact("I live in Oslo.", user="ana")
+    assert (turn.status, turn.facts, fact.status) == ("quarantined", None, "quarantined")
+    assert memory.count() == 0
+    memory.quarantine.reject([record.id for record in memory.quarantine()])
+    for again in (
+        lambda: manager.record_user_fact("I live in Oslo.", user="ana"),
+        lambda: manager.record_message({"role": "user", "content": "Anna Berg lives in Graz."}, "c"),
+    ):
+        with pytest.raises(RejectedError, match="rejected from quarantine"):
+            again()
+    assert (memory.count(), len(memory.quarantine)) == (0, 0)

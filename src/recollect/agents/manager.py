@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from recollect import filters as f
 from recollect.arguments.checks import check_count
+from recollect.calls.calls import stored
 from recollect.engine.results import Outcome, Report
 from recollect.errors import InvalidArgumentError
 from recollect.facets.entities.calls import Extractor, fact_operations
@@ -115,8 +116,9 @@ class Recorded:
 
     Attributes:
         record: The record; of an echo, what it repeats.
-        status: "created", "unchanged" if the same fact was stored already, or "echo" if it only repeats what the memory
-            answered, and was not stored.
+        status: That of the `Outcome`: "created", "unchanged" if the same fact was stored already, "echo" if it only
+            repeats what the memory answered, and was not stored, "proposed" or "quarantined" (docs/trust.md). Of what
+            is in quarantine, neither facts nor contradictions are looked for.
         facts: The facts that were extracted from it; None if none were looked for.
         contradictions: The earlier facts that it disagrees with.
         consolidated: What was consolidated because a conversation had become long; None if nothing was.
@@ -208,25 +210,27 @@ class Manager:
         rated = fields.get("importance") is not None
         turns = [self._with_additions(turn, rated=rated) for turn in _turns_of(message, conversation, **fields)]
         outcomes, report = self._stored(turns, [self._facts(turn) for turn in turns])
-        record = outcomes[-1].record
-        assert record is not None
+        record, status = stored(outcomes[-1]), outcomes[-1].status
+        if status == "quarantined":
+            return Recorded(record, status)
         record, found = self._contradicted(record)
         extracted = report if self.extract and record.role == "user" else None
-        return Recorded(record, "created", extracted, found, self._consolidate(conversation))
+        return Recorded(record, status, extracted, found, self._consolidate(conversation))
 
     def _stored(self, turns: list[Remember], facts: list[list[Remember]]) -> tuple[list[Outcome], Report]:
         """Store turns and the facts that each states, in one commit; nothing if a policy rejects a turn."""
         if len(turns) == 1 and not any(facts):
             outcome: Outcome = self.memory.execute(turns[0])
-            return [outcome.checked()], Report()
+            stored(outcome)
+            return [outcome], Report()
         said: list[Outcome] = []
         derived: list[Remember] = []
         with self.memory.batch() as batch:
             for turn, stated in zip(turns, facts, strict=True):
-                said.append(batch.execute(turn).checked())
-                record = said[-1].record
-                assert record is not None
-                derived += [replace(each, fields={**each.fields, "derived_from": (record.id,)}) for each in stated]
+                said.append(batch.execute(turn))
+                record = stored(said[-1])
+                if said[-1].status != "quarantined":  # what is kept apart gives no facts
+                    derived += [replace(each, fields={**each.fields, "derived_from": (record.id,)}) for each in stated]
             report: Report = batch.execute(RememberAll(items=tuple(derived)))
         return said, report
 
@@ -248,11 +252,10 @@ class Manager:
         operation = self._with_additions(
             Remember(content=built.pop("content"), fields=built), rated=rated, entity_type=entity_type
         )
-        outcome: Outcome = self.memory.execute(operation).checked()
-        record = outcome.record
-        assert record is not None
-        if outcome.status == "echo":
-            return Recorded(record, "echo")
+        outcome: Outcome = self.memory.execute(operation)
+        record = stored(outcome)
+        if outcome.status in ("echo", "quarantined"):
+            return Recorded(record, outcome.status)
         record, found = self._contradicted(record)
         return Recorded(record, outcome.status, contradictions=found)
 

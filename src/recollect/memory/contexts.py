@@ -32,7 +32,7 @@ from recollect.memory.context.validity import NOT_ABANDONED, Validity, still_val
 from recollect.memory.context.values import PARTS, STYLES, Context, Outcome, Part, Style
 from recollect.operations import AUTO_CONFIDENCE, MinConfidence, Now, least_confidence
 from recollect.records.factories import title_of_chat
-from recollect.records.origins import ASSISTANT, RANKS, USER, Origin
+from recollect.records.origins import ASSISTANT, RANKS, USER, Origin, implied
 from recollect.records.record import Instant, Record, check_instant
 
 #: How often the finished text is counted with the caller's tokenizer and filled further.
@@ -318,7 +318,8 @@ def _from(record: Record, least: Origin) -> str:
 
 
 def _said(turn: Record) -> str:
-    other = "" if turn.origin is None else f", {turn.effective_origin}"
+    origin = turn.effective_origin
+    other = "" if origin == implied(turn.role, None, turn.kind) else f", {origin}"
     return f"[{' '.join((turn.role or turn.speaker or 'unknown').split())}{other}]: {_quoted(turn)}"
 
 
