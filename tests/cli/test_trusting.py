@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.cli.running import Run, parsed
 
@@ -83,3 +85,35 @@ def test_questions_and_contexts_take_a_least_class_and_tables_show_what_is_below
     told("recall", question, "--min-origin", "stranger", code=2)
     told("remember", "Opens late.", "--role", "assistant", "--conversation", "c")
     assert "[assistant]" not in told("find").output, "the role says so"
+
+
+def test_imported_items_are_of_the_class_of_their_format_or_of_the_stated_one(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "facts.jsonl"
+    source.write_text('{"content": "likes tea"}\n{"content": "a page", "source": "https://pages.example/a"}\n', "utf-8")
+    run("import", "jsonl", str(source))
+    assert {each["origin"] for each in parsed(run("find", "--json"))["records"]} == {"unknown"}
+    run("forget", "--where", "origin=unknown", "--yes")
+    run("import", "jsonl", str(source), "--as-origin", "user", "--tag", "mine")
+    assert [each.get("origin") for each in parsed(run("find", "--json", "--where", "tag=mine"))["records"]] == [
+        None,
+        None,
+    ]
+    assert len(parsed(run("find", "--json", "--where", "tag=mine", "--where", "origin=web"))["records"]) == 1
+    refused = run("import", "jsonl", str(source), "--as-origin", "user", "--origin", "web", code=1)
+    assert "the class 'user'" in refused.output
+
+
+def test_an_import_says_what_is_of_a_lower_class_than_it_was(run: Run, tmp_path: Path) -> None:
+    run("remember", "The house is mine.", "--origin", "owner")
+    run("remember", "likes tea")
+    run("export", str(tmp_path / "all.jsonl"))
+    lowered = "of a lower class of origin than in the export, which --origin may give"
+    assert f"{lowered}: 1" in run("import", "jsonl", str(tmp_path / "all.jsonl"), "--db", str(tmp_path / "b.db")).output
+    again = run("import", "jsonl", str(tmp_path / "all.jsonl"), "--db", str(tmp_path / "c.db"), "--origin", "owner")
+    assert lowered not in again.output
+
+
+def test_a_class_that_could_not_be_given_is_said(run: Run) -> None:
+    said = run("remember", "Opens at nine.", "--source", PAGE, "--origin", "user").output
+    assert "(as the word of the web: neither what it is from, nor a token, has more)" in said
+    assert "as the word of" not in run("remember", "Opens at ten.", "--origin", "user").output

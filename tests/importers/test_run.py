@@ -123,6 +123,7 @@ def test_what_is_stored_with_other_values_or_under_another_id_is_counted(memory:
         "dated": 0,
         "proposed": 0,
         "quarantined": 0,
+        "lowered": 0,
         "damaged": [],
         "left_out": {},
         "namespaces": {"default": 2},

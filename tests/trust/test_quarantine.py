@@ -426,10 +426,8 @@ def test_a_manager_looks_for_nothing_in_what_is_kept_apart(memory: Memory) -> No
     assert (turn.status, turn.facts, fact.status) == ("quarantined", None, "quarantined")
     assert memory.count() == 0
     memory.quarantine.reject([record.id for record in memory.quarantine()])
-    for again in (
-        lambda: manager.record_user_fact("I live in Oslo.", user="ana"),
-        lambda: manager.record_message({"role": "user", "content": "Anna Berg lives in Graz."}, "c"),
-    ):
-        with pytest.raises(RejectedError, match="rejected from quarantine"):
-            again()
+    with pytest.raises(RejectedError, match="rejected from quarantine"):
+        manager.record_user_fact("I live in Oslo.", user="ana")
+    with pytest.raises(RejectedError, match="rejected from quarantine"):
+        manager.record_message({"role": "user", "content": "Anna Berg lives in Graz."}, "c")
     assert (memory.count(), len(memory.quarantine)) == (0, 0)

@@ -40,6 +40,7 @@ from recollect.importers.run import Source, import_source, library
 from recollect.importers.run import watch as watch_path
 from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
+from recollect.records.origins import ORIGINS, Origin
 
 #: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
@@ -123,6 +124,11 @@ _CALLED = {
     metavar="NAME",
     help="chroma, openai-sessions: import only the collection or session of this name. May be repeated.",
 )
+@click.option(
+    "--as-origin",
+    type=click.Choice(ORIGINS),
+    help="Whose word the items are that do not say so, at most --origin. Default: that of the format (docs/trust.md).",
+)
 @part_option
 @zone_option
 @origin_option
@@ -138,6 +144,7 @@ def import_(
     only: tuple[str, ...],
     parts: tuple[str, ...] | None,
     zone: tzinfo | None,
+    as_origin: Origin | None,
     **defaults: Any,
 ) -> None:
     """Remember the contents of files of a FORMAT. Run it again to add only what is new.
@@ -155,7 +162,7 @@ def import_(
     options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
     reports = []
     refused = []
-    given = {name: value for name, value in defaults.items() if value}
+    given = {name: value for name, value in {**defaults, "origin": as_origin}.items() if value}
     if format == "jsonl" and click.get_current_context().get_parameter_source("user") is ParameterSource.ENVIRONMENT:
         given.pop("user", None)  # records of an export come back as they were
     with ExitStack() as stack:
@@ -225,6 +232,8 @@ def _show(path: Path, report: ImportReport) -> None:
         click.echo(f"  stored as proposals, beside records of a higher class of origin: {report.proposed}")
     if report.quarantined:
         click.echo(f"  in quarantine (recollect quarantine): {report.quarantined}")
+    if report.lowered:
+        click.echo(f"  of a lower class of origin than in the export, which --origin may give: {report.lowered}")
     if report.dated:
         click.echo(f"  without a time of their own, dated by what is around them: {report.dated}")
     for name, counts in list(report.files.items())[:_NAMED] if len(report.files) > 1 else ():

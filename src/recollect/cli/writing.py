@@ -50,6 +50,7 @@ from recollect.operations import (
     Update,
     WhenFull,
 )
+from recollect.records.origins import RANKS
 from recollect.records.record import utc_now
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,6 +126,10 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
         click.echo("already forgotten; nothing was changed")
         return
     note = ""
+    origin = record.effective_origin
+    is_lower = settings.origin is not None and RANKS[origin] < RANKS[settings.origin]
+    if is_lower and outcome.status in ("created", "updated"):
+        note = f" (as the word of the {origin}: neither what it is from, nor a token, has more)"
     if outcome.differing:
         others = [name for name in outcome.differing if name != "origin"]
         advice = "--if-exists update changes them" if others else "`recollect endorse` raises it"

@@ -327,6 +327,11 @@ class Hit(JsonForm, what="a hit"):
         words = [each.like or each.word for each in self.why.words if each.own or each.title]
         return marks(self.record.text, words, self.record.language)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, which states the class of origin of what is not the word of the user or the owner."""
+        out = JsonForm.to_json(self)
+        return out if self.record.has_authority else {**out, "origin": self.origin}
+
     def _table(self) -> ShownTable:
         score, confidence, *rest = self._cells()
         return ShownTable(f"Hit {score}, confidence {confidence}: {'  '.join(rest).rstrip()}", ())

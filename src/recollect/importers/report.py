@@ -26,6 +26,8 @@ class ImportReport:
             of the name of their file.
         proposed: How many would change a record of a higher class of origin, and were stored beside it (docs/trust.md).
         quarantined: How many a policy put into quarantine.
+        lowered: How many records of an export were of a higher class of origin than the writer may give (docs/trust.md).
+            Their bytes, and so the root, are not those of the export.
         damaged: The parts that could not be remembered, in the order of the source.
         files: By the file of the source, how many items each outcome had: "created", "unchanged", "updated", "expired",
             and "damaged". Outcomes that no item had are left out. A file that was not read has none.
@@ -49,6 +51,7 @@ class ImportReport:
     dated: int = 0
     proposed: int = 0
     quarantined: int = 0
+    lowered: int = 0
     damaged: tuple[Damage, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     namespaces: dict[str, int] = field(default_factory=dict)
@@ -72,6 +75,7 @@ class ImportReport:
             "dated": self.dated,
             "proposed": self.proposed,
             "quarantined": self.quarantined,
+            "lowered": self.lowered,
             "damaged": [damage._asdict() for damage in self.damaged],
             "left_out": dict(self.left_out),
             "namespaces": dict(self.namespaces),

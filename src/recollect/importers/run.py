@@ -24,6 +24,7 @@ from recollect.errors import (
     InvalidArgumentError,
     InvalidRecordError,
     MissingExtraError,
+    OriginError,
     RecollectError,
     ScopeError,
     StoreError,
@@ -56,7 +57,7 @@ from recollect.quoting import printable
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages.tools import Hearing
 from recollect.records.messages.values import UnreadableError
-from recollect.records.origins import RANKS, USER, Origin, least
+from recollect.records.origins import RANKS, USER, Origin, implied, least
 from recollect.records.record import Fields, Record, restored
 from recollect.text.unicode import nfc
 
@@ -85,8 +86,9 @@ class Source:
             folder: "docs" for "docs/a.md". Files with the same source are the same document.
         forget_deleted: Forget the documents under this name whose files the folder no longer has.
         wanted: Of a folder of text or Markdown, read only the files for whose path in it this returns true.
-        defaults: Fields for items that lack them; tags are added to those of an item. Records of an export are stored
-            as they are, so it takes none.
+        defaults: Fields for items that lack them; tags are added to those of an item. `origin` is the class of those
+            that do not say whose word they are, instead of that of the format (docs/trust.md). Records of an export are
+            stored as they are, so it takes none.
         only: Of a database, the names of the parts to import, such as collections; default: all.
 
     Raises:
@@ -113,7 +115,9 @@ class Source:
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
         self._suffixes = (*importer.suffixes, *PICTURES) if isinstance(importer, DocumentImporter) else ()
         self._defaults = _checked(defaults or {})
-        self._origin: Origin | None = getattr(importer, "origin", None)
+        #: Whose word the items are that do not say so themselves.
+        self._origin: Origin | None = self._defaults.pop("origin", getattr(importer, "origin", None))
+        self.stated = self._origin if "origin" in (defaults or {}) else None
         self._hearing: dict[Any, Hearing] = {}  # by conversation
         self.writer: Origin = USER
         if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
@@ -168,7 +172,7 @@ class Source:
             origin = heard if origin is None else origin if heard is None else least((origin, heard))
         if origin is not None:
             stated = item.fields.get("origin")
-            known = (origin, self.writer, *((stated,) if stated in RANKS else ()))
+            known = (origin, self.writer, _implied(item), *((stated,) if stated in RANKS else ()))
             item = replace(item, fields={**item.fields, "origin": least(known)})
         if not self._defaults:
             return item
@@ -206,6 +210,11 @@ class Source:
         # A source is in NFC, and the name of its file may have another form.
         there = {nfc(path.relative_to(self._path).as_posix()) for path in self._path.rglob("*")}
         return [source for source in gone if source.removeprefix(prefix) not in there]
+
+
+def _implied(item: Item) -> Origin:
+    """Return the class of origin that the fields of an item imply."""
+    return implied(item.fields.get("role"), item.fields.get("source"), item.fields.get("kind") or "")
 
 
 def _checked_names(only: Sequence[str]) -> Sequence[str]:
@@ -250,12 +259,15 @@ def import_source(
 
     Raises:
         InvalidArgumentError: There is no such part.
+        OriginError: `origin` of the defaults is above the class of the writer.
         StoreError: The store failed. What was committed stays; run the import again to continue.
     """
     from recollect.calls.calls import zone_of_store
 
     source.zone.settle(zone_of_store(memory))
     source.writer = memory._place.origin
+    if source.stated is not None and RANKS[source.stated] > RANKS[source.writer]:
+        raise OriginError(f"records of the class {source.stated!r}", source.writer)
     run = _Run(memory, progress, source, parts)
     for each in source.items():
         run.take(each)
@@ -351,7 +363,7 @@ class _Run:
         self._outcomes: dict[str, Any] = dict.fromkeys(
             (
                 *("created", "unchanged", "updated", "replaced", "forgotten", "differing"),
-                *("moved", "renumbered", "expired", "dated", "proposed", "quarantined"),
+                *("moved", "renumbered", "expired", "dated", "proposed", "quarantined", "lowered"),
             ),
             0,
         )
@@ -467,6 +479,9 @@ class _Run:
             own = set(result.differing) - set(_PLACE if item.placed else ()) - ({"time"} if item.dated_by else set())
             self._outcomes["differing"] += result.status == "unchanged" and bool(own)
             self._outcomes["renumbered"] += result.asked_id is not None
+            if item.exact and result.record is not None:
+                had = item.fields.get("origin") or _implied(item)
+                self._outcomes["lowered"] += RANKS.get(had, 0) > RANKS[result.record.effective_origin]
         self._done += len(batch)
         if self._progress is not None:
             self._progress(self._done)

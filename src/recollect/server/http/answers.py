@@ -67,7 +67,10 @@ _WHY = mapping(
         "words": array(mapping({"word": string(), "score": number()})),
     }
 )
-_HIT = _object({"record": _ref("Record"), "score": number(), "confidence": number("0 to 1"), "why": _WHY})
+_HIT = _object(
+    {"record": _ref("Record"), "score": number(), "confidence": number("0 to 1"), "why": _WHY},
+    {"origin": string("The class of who said it, if it is not the word of the user or the owner", enum=list(ORIGINS))},
+)
 _HITS = _object(
     {
         "question": string(),
