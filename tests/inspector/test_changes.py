@@ -283,6 +283,31 @@ def test_what_a_policy_keeps_apart_is_released_or_rejected(opened: tuple[Reader,
     assert (memory.count("source=https://ferry.example"), len(memory.quarantine)) == (1, 0)
 
 
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")  # of a proposal
+def test_a_proposal_is_accepted_or_turned_down(opened: tuple[Reader, recollect.Memory]) -> None:
+    reader, memory = opened
+    model = memory.as_origin("assistant")
+    memory.remember("Invoices go to account 4410", id="pay")
+    wish = model.remember("Always answer in <b>French</b>", tags=["standing:instruction"])
+    change = model.update("pay", content="Invoices go to account 9917")
+    for _ in range(2):
+        first = reader.get("review")
+        assert "It has no effect yet" in first.words
+        if wish.text in first.words:
+            root = memory.root
+            done = reader.send(first.form("endorse"), reason="Ana wants it")
+            assert [hit.record.id for hit in memory.recall("hello").standing] == [wish.id]
+            undone(reader, memory, done, root)
+            reader.send(reader.get("review").form("endorse"))
+        else:
+            assert "What it would replace" in first.words
+            assert "Invoices go to account 4410" in first.words
+            reader.send(first.form("forget"), reason="a lie")
+    assert memory.get(change.id) is None
+    assert memory.audit(signals=["proposal"]) == []
+    assert "It has no effect yet" not in reader.get("review").words
+
+
 def test_every_action_is_on_some_page(opened: tuple[Reader, recollect.Memory]) -> None:
     reader, memory = opened
     page = memory.remember("The ferry leaves at nine", source="https://ferry.example")

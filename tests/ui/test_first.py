@@ -12,7 +12,7 @@ PAGES = {
     "": "What is remembered",
     "search?q=where+does+ana+live": "What does the memory answer?",
     "record?id=seat": "Record seat",
-    "review": "Review: quarantine, contradictions and duplicates",
+    "review": "Review: quarantine, proposals, contradictions and duplicates",
     "log": "Log",
 }
 

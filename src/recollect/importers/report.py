@@ -26,8 +26,8 @@ class ImportReport:
             of the name of their file.
         proposed: How many would change a record of a higher class of origin, and were stored beside it (docs/trust.md).
         quarantined: How many a policy put into quarantine.
-        lowered: How many records of an export were of a higher class of origin than the writer may give (docs/trust.md).
-            Their bytes, and so the root, are not those of the export.
+        lowered: How many records of an export were of a higher class of origin than the writer may give
+            (docs/trust.md). Their bytes, and so the root, are not those of the export.
         damaged: The parts that could not be remembered, in the order of the source.
         files: By the file of the source, how many items each outcome had: "created", "unchanged", "updated", "expired",
             and "damaged". Outcomes that no item had are left out. A file that was not read has none.

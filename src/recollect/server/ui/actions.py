@@ -262,10 +262,8 @@ def _distinguish(visit: Visit, memory: Memory) -> Done:
 
 
 def _release(visit: Visit, memory: Memory) -> Done:
-    done = memory.quarantine.release([visit.text("id")]).results
-    if not done or done[0].record is None:
-        raise UnknownRecordError(visit.text("id"), visit.namespace)
-    return Done("review", visit.given("n"), ids=(done[0].record.id,))
+    (done,) = memory.quarantine.release(visit.text("id")).results
+    return Done("review", visit.given("n"), ids=() if done.record is None else (done.record.id,))
 
 
 def _reject(visit: Visit, memory: Memory) -> Done:
@@ -282,7 +280,8 @@ def _endorse(visit: Visit, memory: Memory) -> Done:
         if old.hash != visit.text("expect"):
             raise ConflictError(f"record {old.id!r}", visit.text("expect"), old.hash)
         done = batch.execute(Endorse(id=old.id))
-    return _changed(visit, old, done)
+    changed = _changed(visit, old, done)
+    return changed._replace(page="review", parameters=visit.given("n")) if visit.text("page") == "review" else changed
 
 
 def _merge_entities(visit: Visit, memory: Memory) -> Done:
