@@ -81,7 +81,7 @@ def one_of_each(memory: Memory) -> Memory:
 
 
 @pytest.mark.parametrize("least", ORIGINS)
-@pytest.mark.parametrize("call", ["recall", "find", "grep", "count", "where", "batch"])
+@pytest.mark.parametrize("call", ["recall", "find", "grep", "count", "where", "batch", "tool", "tool search"])
 def test_a_least_class_leaves_out_what_is_below_it(one_of_each: Memory, call: str, least: Any) -> None:
     memory = one_of_each
     wanted = {record.id for record in memory.find() if RANKS[record.effective_origin] >= RANKS[least]}
@@ -93,6 +93,14 @@ def test_a_least_class_leaves_out_what_is_below_it(one_of_each: Memory, call: st
         found = {record.id for record in memory.find(min_origin=least)}
     elif call == "grep":
         found = {record.id for record in memory.grep("museum", min_origin=least)}
+    elif call in ("tool", "tool search"):
+        name = "recall" if call == "tool" else "search"
+        answer: Any = memory.tools().call(name, {"question": question, "k": 20, "min_origin": least})
+        shown = answer if call == "tool" else answer["results"]
+        assert {each["id"]: each.get("origin", "user") for each in shown if each["id"] in ORIGINS} == {
+            each: "user" if each == "owner" else each for each in wanted if each in ORIGINS
+        }
+        found = {each["id"] for each in shown}
     elif call == "where":
         found = {record.id for record in memory.find(f"origin>={least}")}
     elif call == "count":

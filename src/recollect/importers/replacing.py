@@ -138,7 +138,7 @@ def _stored(batch: Batch, fields: Mapping[str, Any], record: Record | None) -> O
     from recollect.operations import Update
 
     if record is None:
-        outcome: Outcome = batch.execute(remember_operation(fields))
+        outcome: Outcome = batch.execute(remember_operation({**fields, "standing": False}))
         return outcome
     wanted = with_added(fields, record, _tags_of(record.metadata.get("front_matter")))
     changes: dict[str, Any] = {name: wanted[name] for name in _STATED if name in wanted}

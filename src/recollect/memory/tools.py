@@ -25,6 +25,7 @@ from recollect.memory.shared import MemoryCalls
 from recollect.models.embedding.base import embedded
 from recollect.models.embedding.similarity import cosine
 from recollect.policies import judge
+from recollect.records.origins import ORIGINS
 from recollect.records.record import Record
 
 #: Maximum number of results of a tool, and of characters of a text in a result.
@@ -38,6 +39,11 @@ _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,40}")
 def _limit(default: int) -> Json:
     description = f"Maximum number of results. Default: {default}."
     return integer(minimum=1, maximum=_MOST_RESULTS, description=description)
+
+
+_MIN_ORIGIN = string(
+    "Only what is from this class or a more trusted one: user leaves out what pages and tools say", enum=list(ORIGINS)
+)
 
 
 def _shown(record: Record, validity: Validity | None = None) -> Json:
@@ -58,14 +64,15 @@ def _remember(memory: MemoryCalls, given: Json) -> Any:
 
 def _recall(memory: MemoryCalls, given: Json) -> Any:
     concise = given.get("concise", "k" not in given)
-    found = valid_hits(memory, given["question"], given.get("k", 10), where=given.get("where"), concise=concise)
+    asked = {"where": given.get("where"), "min_origin": given.get("min_origin")}
+    found = valid_hits(memory, given["question"], given.get("k", 10), concise=concise, **asked)
     return [{**_shown(hit.record, found.validity), "confidence": round(hit.confidence, 3)} for hit in found.hits]
 
 
 def _search(memory: MemoryCalls, given: Json) -> Any:
     """Return the hits of a question by the similarity of their meaning; without an embedder, by their confidence."""
     least = given.get("minimum_similarity", 0.0)
-    valid = valid_hits(memory, given["question"], given.get("k", 10))
+    valid = valid_hits(memory, given["question"], given.get("k", 10), min_origin=given.get("min_origin"))
     hits = valid.hits
     embedder = memory._executor.embedder
     measure, values = "confidence", [hit.confidence for hit in hits]
@@ -83,7 +90,8 @@ def _search(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _context(memory: MemoryCalls, given: Json) -> Any:
-    return str(memory.context(given["question"], max_tokens=given.get("max_tokens", 1000)))
+    least = given.get("min_origin")
+    return str(memory.context(given["question"], max_tokens=given.get("max_tokens", 1000), min_origin=least))
 
 
 def _forget(memory: MemoryCalls, given: Json) -> Any:
@@ -192,6 +200,7 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
             "question": string("The question"),
             "k": _limit(10),
             "where": string("A filter, such as user=ana"),
+            "min_origin": _MIN_ORIGIN,
             "concise": boolean("Leave out what adds little to the first ones. Default: true, without k"),
         },
         required=("question",),
@@ -206,6 +215,7 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
             "question": string("The text"),
             "k": _limit(10),
             "minimum_similarity": number(minimum=0, maximum=1, description="Leave out less similar ones"),
+            "min_origin": _MIN_ORIGIN,
         },
         required=("question",),
         former={"query": "question", "limit": "k"},
@@ -215,7 +225,11 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
     Tool(
         name="context",
         description=f"Return what helps to answer a question as one text. It quotes what was said: {TRUST}.",
-        inputs={"question": string("The question or the task"), "max_tokens": _SIZE},
+        inputs={
+            "question": string("The question or the task"),
+            "max_tokens": _SIZE,
+            "min_origin": _MIN_ORIGIN,
+        },
         required=("question",),
         run=_context,
         reads=True,

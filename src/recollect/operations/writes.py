@@ -65,7 +65,7 @@ class Remember(Operation, name="remember", right=WRITE, result="Outcome"):
         exact: Store exactly these fields under `id`, as for a copy of a record: the memory does not fill in a time, a
             language, a position or standing tags.
         standing: Whether the text may be a standing instruction or preference of its user. False for what was imported
-            or quoted.
+            or quoted: of this, a class of origin above the writer's is lowered, too, and no error.
         keep_origin: With `exact`, store the class of origin that the copied record states, however trusted what it
             derives from is: the copy is of a memory of one's own. It is never above that of the writer.
     """

@@ -145,7 +145,7 @@ class Grant:
                 raise AccessError(f"the scope {place.scope}, but only {self.scope}") from None
         origin = place.origin
         if RANKS[origin] > RANKS[self.origin]:
-            if origin != USER:  # which is what a client writes as that states nothing
+            if RANKS[origin] > RANKS[USER]:  # what it writes as is a class "at most", so any other one is lowered
                 raise OriginError(f"the class {origin!r}", self.origin, "use a token that has it (recollect token)")
             origin = self.origin
         # The program of a token that is less than the user has no other way to write than as that.

@@ -138,6 +138,7 @@ class Draft(NamedTuple):
         has_ttl: `expires` was computed from the time of the call and a `ttl`.
         id_key: See `Intake`.
         keeps_origin: See `operations.Remember`.
+        is_quoted: It was imported or quoted (`operations.Remember`).
         heard: The class of what a turn may repeat of tools, if it is not what its role implies.
     """
 
@@ -151,6 +152,7 @@ class Draft(NamedTuple):
     has_ttl: bool = False
     id_key: bytes | None = None
     keeps_origin: bool = False
+    is_quoted: bool = False
     heard: Origin | None = None
 
     def derived_id(self, ordinal: int = 0) -> RecordId:
@@ -237,6 +239,7 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
         added_tags,
         has_ttl=has_ttl,
         id_key=intake.id_key,
+        is_quoted=not operation.standing,
     )
 
 

@@ -85,7 +85,8 @@ class Judging(Staging):
         if draft.exact:
             return with_class(record, least((record.effective_origin, self._origin, *classes)))
         origin = class_of(record, self._origin, classes)
-        check_stated(record, origin, self._origin)
+        if not draft.is_quoted:
+            check_stated(record, origin, self._origin)
         return with_class(record, origin)
 
     def _changed_class(self, before: Record, record: Record, *, copied: bool = False) -> Record:
@@ -94,7 +95,7 @@ class Judging(Staging):
         Args:
             before: The record as it was.
             record: The record as it is to be.
-            copied: It is the copy of a record: what it states of its class may be above this one's.
+            copied: It is a copy, or was imported: what it states of its class may be above this one's.
 
         Raises:
             OriginError: The caller states a higher one.

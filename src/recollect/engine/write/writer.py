@@ -211,7 +211,7 @@ class Writer(Judging):
             record = self._classed(record, draft)
             record = with_class(record, least((record.effective_origin, existing.effective_origin)))
         else:
-            record = self._changed_class(existing, record, copied=draft.exact)
+            record = self._changed_class(existing, record, copied=draft.exact or draft.is_quoted)
         if record == existing:
             return self._outcome(existing, "unchanged")
         self.check_move(existing, record)
@@ -275,7 +275,7 @@ class Writer(Judging):
         if draft.keeps_origin:
             replaced = self._classed(replaced, draft)
         elif draft.exact or replaced.origin is None:
-            replaced = self._changed_class(existing, replaced, copied=draft.exact)
+            replaced = self._changed_class(existing, replaced, copied=draft.exact or draft.is_quoted)
         elif replaced.origin == existing.effective_origin:
             replaced = replaced.changed(origin=existing.origin)
         return replaced.hash == existing.hash
