@@ -47,7 +47,7 @@ def test_an_item_becomes_the_record_of_a_put_with_its_times(run: Run, memory: Me
     form = stored_form(("users", "ana"), "seat", value, ["$"], None, memory.execute(GetPolicies()))
     created, updated = datetime(2026, 5, 4, 9, 30, tzinfo=UTC), datetime(2026, 5, 5, 10, 0, 0, 500_000, tzinfo=UTC)
     metadata = {**form.fields["metadata"], CREATED: created.isoformat()}
-    assert record == Record(id=form.id, time=updated, origin="unknown", **{**form.fields, "metadata": metadata})
+    assert record == Record(id=form.id, time=updated, **{**form.fields, "metadata": metadata})
     assert value_of(record) == value
 
 

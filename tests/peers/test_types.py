@@ -71,4 +71,4 @@ def test_a_mistake_does_not_compile(right: str, wrong: str, project: tuple[Path,
 
 def test_the_page_has_the_command_of_the_test() -> None:
     page = (ROOT / "docs" / "server.md").read_text("utf-8")
-    assert "npx openapi-typescript http://127.0.0.1:8321/openapi.json -o recollect.d.ts" in page
+    assert "npx openapi-typescript http://127.0.0.1:8327/openapi.json -o recollect.d.ts" in page

@@ -40,7 +40,6 @@ class LangGraphStore:
     """A file with the table `store(prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)`."""
 
     name = "langgraph"
-    origin = "unknown"
     summary = "LangGraph: the file of a SqliteStore; items, for RecollectStore"
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Omission]:
