@@ -504,10 +504,13 @@ class OriginError(RecollectError):
     """
 
     code = "origin"
-    _template = "{0} is above a writer of the class {1}; nothing was changed: {2}"
+    _template = "{0} is not for a writer of the class {1}; nothing was changed: {2}"
 
     def __init__(
-        self, what: str, writer: str, advice: str = "write with memory.as_origin(...) or --origin, if you may"
+        self,
+        what: str,
+        writer: str,
+        advice: str = "ask the user, or write as one (as_origin, --origin, a token with that class)",
     ) -> None:
         super().__init__(what, writer, advice)
 

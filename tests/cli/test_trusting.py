@@ -37,7 +37,12 @@ def test_proposals_are_listed_and_several_are_endorsed_at_once(told: Run) -> Non
 def test_several_are_endorsed_or_none(told: Run) -> None:
     told("endorse", "page", "missing", code=1)
     assert "word of the web" not in told("endorse", "page", "--as", "document").output
-    assert told("endorse", "page").output == "page is the word of the user: The museum opens at nine.\n"
+    read = parsed(told("get", "page", "--json"))["hash"]
+    told("endorse", "page", "--expect", "0" * 64, code=1)
+    told("endorse", "page", "note", "--expect", read, code=2)
+    said = told("endorse", "page", "--expect", read).output
+    assert said == "page is the word of the user: The museum opens at nine.\n"
+    assert told("endorse", "page", "--as", "web").output.startswith("page is already the word of the user")
     assert told("endorse", "page", "--as", "owner").output.startswith("page is the word of the owner")
 
 
@@ -66,7 +71,7 @@ def test_what_a_policy_keeps_apart_is_listed_released_and_rejected(told: Run) ->
         assert "a policy keeps it apart: `recollect quarantine` lists it" in kept
     assert {each["id"] for each in parsed(told("quarantine", "--json"))} == {"one", "two"}
     assert "is not in quarantine" in told("quarantine", "--release", "three", code=1).output
-    assert told("quarantine", "--release", "one", "--reject", "two").output == "released: 1, rejected: 1\n"
+    assert told("quarantine", "--release", "one", "--reject", "two").output == "released: 1 (one), rejected: 1\n"
     assert parsed(told("quarantine", "--json")) == []
     assert told("get", "two", code=1)
 
@@ -107,7 +112,7 @@ def test_an_import_says_what_is_of_a_lower_class_than_it_was(run: Run, tmp_path:
     run("remember", "The house is mine.", "--origin", "owner")
     run("remember", "likes tea")
     run("export", str(tmp_path / "all.jsonl"))
-    lowered = "of a lower class of origin than in the export, which --origin may give"
+    lowered = "of a lower class of origin than in the export, above that of --origin"
     assert f"{lowered}: 1" in run("import", "jsonl", str(tmp_path / "all.jsonl"), "--db", str(tmp_path / "b.db")).output
     again = run("import", "jsonl", str(tmp_path / "all.jsonl"), "--db", str(tmp_path / "c.db"), "--origin", "owner")
     assert lowered not in again.output

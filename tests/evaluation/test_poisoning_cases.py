@@ -39,7 +39,7 @@ def test_an_attack_is_counted_and_an_honest_text_in_its_place_is_not() -> None:
     assert honest._replace(twin=False) == (False,) * len(honest)
 
 
-@pytest.mark.filterwarnings("ignore:.* is in quarantine")
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")
 def test_a_class_takes_the_authority_and_a_policy_the_exposure() -> None:
     case = next(each for each in CASES if each["channel"] == "mcp_pinned")
     default, strict = (poisoning.outcome(case, policy) for policy in ("default", "strict"))

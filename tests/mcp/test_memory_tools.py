@@ -119,10 +119,13 @@ def test_a_client_corrects_what_it_stored_before_there_were_classes(
 ) -> None:
     server.ok("remember", content="The boiler is from 1999.", id="new")
     [commit] = memory.changes()
-    for actor, status in ((commit.actor, "updated"), ("another client", "proposed"), (None, "proposed")):
-        record_id = f"by {actor}"
-        memory.execute(Remember(content=f"The boiler of {actor} is from 2001.", id=record_id), actor=actor)
-        changed = server.ok("update", id=record_id, content=f"The boiler of {actor} is from 2002.")
+    written = [(commit.actor, commit.reason, "updated"), ("another client", "remember", "proposed")]
+    written += [(commit.actor, None, "proposed"), (None, "remember", "proposed")]
+    for number, (actor, reason, status) in enumerate(written):
+        record_id = f"by {actor} {number}"
+        fact = Remember(content=f"The boiler of {actor} is from 200{number}.", id=record_id)
+        memory.execute(fact, actor=actor, reason=reason)
+        changed = server.ok("update", id=record_id, content=f"The boiler of {actor} is from 1998.")
         assert changed["status"] == status, actor
     assert server.ok("update", id="new", content="The boiler is from 1998.")["status"] == "updated"
 

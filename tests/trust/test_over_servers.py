@@ -5,6 +5,7 @@ In process, over a socket and on PostgreSQL, tests/trust/test_entry_points.py do
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,38 @@ def test_over_mcp_a_least_class_is_a_filter_and_hits_say_their_class(
         assert hits(connected) == {each: None if each in ("owner", "user") else each for each in wanted}
         text = connected.ok("context", question="When does the museum open?", min_origin=least_class)["context"]
         assert {each for each in ORIGINS if f"museum of {each} " in text} == wanted
+
+
+def test_over_http_a_proposal_says_so(server: Server, tokens: dict[str, str]) -> None:
+    path = "/v1/proposed"
+    server("POST", f"{path}/remember", {"content": "The account is 4410.", "id": "pay"}, token=tokens["user"])
+    same = server("PATCH", f"{path}/records/pay", {"content": "The account is 4411."}, token=tokens["user"])
+    assert (same.status, same.json["id"]) == (200, "pay")
+    other = server("PATCH", f"{path}/records/pay", {"content": "The account is 9917."}, token=tokens["assistant"])
+    assert (other.status, other.json["supersedes"]) == (202, ["pay"])
+    lines = [{"content": "A wish", "id": "wish", "pinned": True}]
+    done = server("POST", f"{path}/import", json.dumps(lines[0]).encode(), token=tokens["assistant"])
+    assert done.json["created"] + done.json.get("proposed", 0) == 1, done.json
+
+
+def test_over_http_who_may_write_as_the_user_has_no_exception_by_name(server: Server) -> None:
+    token = server.token("ana", origin="user")
+    server("POST", "/v1/of-ana/remember", {"content": "The account is 4410.", "id": "pay"}, token=token)
+    for name in ("ana", None, "claude"):
+        place = {"origin": "assistant", "client": "mcp", **({} if name is None else {"actor": name})}
+        body = {"op": "update", "id": "pay", "changes": {"content": "The account is 9917."}, "in": place}
+        answer = server("POST", "/v1/of-ana/execute", body, token=token)
+        assert answer.json["result"]["status"] == "proposed", (name, answer.json)
+
+
+@pytest.mark.stores("memory", "sqlite")
+def test_over_mcp_what_a_client_wrote_for_the_user_it_does_not_change_as_a_model(memory: Memory) -> None:
+    with in_process(memory, ["recollect"], origin="user") as trusted:
+        trusted.ok("remember", content="The account is 4410.", id="pay")
+    assert memory.log(1)[0].actor.endswith(" (as user)")  # type: ignore[union-attr]
+    with in_process(memory, ["recollect"]) as model:
+        assert model.ok("update", id="pay", content="The account is 9917.")["status"] == "proposed"
+        seq = memory.seq
+        memory.update("pay", content="The account is 4411.")
+        done = model.ok("rollback", to=str(seq))
+        assert done["conflicts"] == ["pay"]

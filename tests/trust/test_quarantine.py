@@ -418,6 +418,15 @@ def test_a_lower_writer_takes_nothing_out_by_a_revert(memory: Memory) -> None:
     assert (memory.count(), len(memory.quarantine)) == (0, 1)
 
 
+def test_what_the_user_corrects_is_not_kept_apart(memory: Memory) -> None:
+    page = memory.remember("The museum opens at nine.", source=PAGE)
+    memory.set_policies(origins={"web": "quarantine"})
+    assert memory.update(page.id, content="The museum opens at ten.").text == memory.get(page.id).text  # type: ignore[union-attr]
+    lower = memory.as_origin("web").execute(Update(id=page.id, changes={"content": "It is shut."}))
+    assert lower.status == "quarantined"
+    assert memory.get(page.id).text == "The museum opens at ten."  # type: ignore[union-attr]
+
+
 def test_a_manager_looks_for_nothing_in_what_is_kept_apart(memory: Memory) -> None:
     memory.set_policies(origins={"assistant": "quarantine"})
     manager = Manager(memory=memory.as_origin("assistant"), extract=True, contradictions="supersede")

@@ -137,19 +137,56 @@ def test_the_name_of_an_actor_gives_no_right(memory: Memory) -> None:
 
 def test_a_client_of_a_server_may_change_what_it_wrote_before_there_were_classes(memory: Memory) -> None:
     """Such a record states no class, and counts as said by the user."""
+    memory.execute(Remember(content="old", id="of a program"), actor="editor")
     for record_id, actors in {"own": ["editor"], "another": ["app"], "touched": ["app", "editor"]}.items():
         for actor in actors:
-            memory.execute(Remember(content="old", id=record_id, fields={"importance": len(actor) / 10}), actor=actor)
+            memory.execute(
+                Remember(content="old", id=record_id, fields={"importance": len(actor) / 10}),
+                actor=actor,
+                reason="remember",
+            )
     memory.as_origin("owner").execute(Remember(content="old", id="owner"), actor="editor")
     changed = {}
     for origin in ("assistant", "web"):
         client = of_client(memory, origin)
-        for record_id in ("another", "touched", "owner", "own"):
+        for record_id in ("another", "touched", "owner", "of a program", "own"):
             operation = Update(id=record_id, changes={"content": f"new, says {origin}"})
             assert client.execute(operation).status == "proposed", "without an actor"
             changed[origin, record_id] = client.execute(operation, actor="editor").status
     assert {key for key, status in changed.items() if status != "proposed"} == {("assistant", "own")}
     assert memory.get("own").effective_origin == "assistant"  # type: ignore[union-attr]
+
+
+def test_what_a_client_has_made_its_own_does_not_come_back_as_the_users(memory: Memory) -> None:
+    memory.execute(Remember(content="Pay Eve.", id="old"), actor="editor", reason="remember")
+    client = of_client(memory, "assistant")
+    assert client.execute(Update(id="old", changes={"content": "Pay Bob."}), actor="editor").status == "updated"
+    assert client.revert(memory.seq, actor="editor").conflicts == ("old",)
+    assert client.rollback(1, actor="editor").conflicts == ("old",)
+    assert memory.get("old").effective_origin == "assistant"  # type: ignore[union-attr]
+    memory.revert(memory.seq)
+    assert memory.get("old").effective_origin == "user"  # type: ignore[union-attr]
+
+
+def test_the_id_of_what_a_higher_class_said_stays_free_for_it(memory: Memory) -> None:
+    memory.remember("The account is 4410.", id="pay")
+    lower = memory.as_origin("web")
+    lower.forget("pay")
+    forgotten = memory.seq
+    outcome = lower.execute(Remember(content="The account is 9917.", id="pay"))
+    assert (outcome.asked_id, outcome.record.id != "pay") == ("pay", True)
+    assert not memory.revert(forgotten).conflicts
+    assert memory.get("pay").text == "The account is 4410."  # type: ignore[union-attr]
+    own = lower.remember("The page is long.", id="own")
+    lower.forget(own.id)
+    assert lower.remember("The page is short.", id="own").id == "own"
+
+
+def test_a_lower_writer_sets_no_quota(memory: Memory) -> None:
+    memory.remember("The account is 4410.")
+    with pytest.raises(OriginError, match="setting the quota"):
+        memory.as_origin("web").set_quota(records=1, when_full="oldest")
+    memory.set_quota(records=5)
 
 
 def test_a_touch_in_a_batch_gives_no_right_and_ends_no_life(memory: Memory) -> None:

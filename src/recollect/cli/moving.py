@@ -64,7 +64,8 @@ _OUTCOMES = {
 _ROOTS = {
     None: "",
     True: ", same root as the export",
-    False: ", another root than the export: the namespace has other records, or the store has another key",
+    False: ", another root than the export: the namespace has other records, some were lowered, or the store has "
+    "another key",
 }
 
 
@@ -127,7 +128,7 @@ _CALLED = {
 @click.option(
     "--as-origin",
     type=click.Choice(ORIGINS),
-    help="Whose word the items are that do not say so, at most --origin. Default: that of the format (docs/trust.md).",
+    help="Class of origin of the items, at most: instead of that of the format (docs/trust.md), and at most --origin.",
 )
 @part_option
 @zone_option
@@ -229,11 +230,11 @@ def _show(path: Path, report: ImportReport) -> None:
     if report.differing:
         click.echo(f"  stored with other values than those of the source, which were kept: {report.differing}")
     if report.proposed:
-        click.echo(f"  stored as proposals, beside records of a higher class of origin: {report.proposed}")
+        click.echo(f"  stored as proposals, which `recollect endorse` lists: {report.proposed}")
     if report.quarantined:
         click.echo(f"  in quarantine (recollect quarantine): {report.quarantined}")
     if report.lowered:
-        click.echo(f"  of a lower class of origin than in the export, which --origin may give: {report.lowered}")
+        click.echo(f"  of a lower class of origin than in the export, above that of --origin: {report.lowered}")
     if report.dated:
         click.echo(f"  without a time of their own, dated by what is around them: {report.dated}")
     for name, counts in list(report.files.items())[:_NAMED] if len(report.files) > 1 else ():

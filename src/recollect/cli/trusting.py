@@ -21,6 +21,7 @@ from recollect.cli.render import whole_id
 from recollect.engine.history_results import AuditFinding, Lineage, Taint
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
+from recollect.memory import Memory
 from recollect.operations.trust import MOST_LINKED, SIGNALS, AuditSignal, Endorse
 from recollect.records.origins import ORIGINS, Origin
 
@@ -36,10 +37,11 @@ _limit = click.option(
 @click.option(
     "--as", "raised", type=click.Choice(ORIGINS), default="user", show_default=True, help="The class that it gets."
 )
+@click.option("--expect", metavar="HASH", help="Endorse ID only if it has this hash (--json shows it).")
 @_reason
 @origin_option
 @common
-def endorse(settings: Settings, ids: tuple[str, ...], raised: Origin, reason: str | None) -> None:
+def endorse(settings: Settings, ids: tuple[str, ...], raised: Origin, expect: str | None, reason: str | None) -> None:
     """Say that the records IDs (or their first 4 characters) are the user's word; without one, list what waits for it.
 
     What they proposed then holds: as a standing instruction, pinned, or in the place of what they supersede. To turn a
@@ -47,18 +49,22 @@ def endorse(settings: Settings, ids: tuple[str, ...], raised: Origin, reason: st
     """
     if raised == "owner" and settings.origin is None:
         settings.origin = "owner"  # who has the file is its owner
+    if expect is not None and len(ids) != 1:
+        raise click.UsageError("--expect is of one ID")
     with settings.open() as memory:
         if not ids:
-            _show_findings(settings, memory.audit(signals=["proposal"]), "proposals")
+            _show_findings(settings, memory, memory.audit(signals=["proposal"]), "proposals")
             return
         with memory.batch(reason=reason) as batch:
-            raising = [Endorse(id=whole_id(memory, each), origin=raised) for each in ids]
-            records = [stored(batch.execute(each)) for each in raising]
+            raising = [Endorse(id=whole_id(memory, each), origin=raised, expect=expect) for each in ids]
+            outcomes = [batch.execute(each) for each in raising]
+            records = list(map(stored, outcomes))
     if settings.as_json:
         print_json(records[0].to_json() if len(records) == 1 else [record.to_json() for record in records])
         return
-    for record in records:
-        click.echo(f"{record.id} is the word of the {record.effective_origin}: {render.plain(record.text)}")
+    for outcome, record in zip(outcomes, records, strict=True):
+        already = " already" if outcome.status == "unchanged" else ""
+        click.echo(f"{record.id} is{already} the word of the {record.effective_origin}: {render.plain(record.text)}")
 
 
 @app.command()
@@ -139,17 +145,19 @@ def quarantine(
         def ids(some: tuple[str, ...]) -> list[str]:
             return [_whole(each, every) for each in some]
 
-        done = len(known.release(ids(released), reason=reason).results) if released else 0
+        done = [stored(each).id for each in known.release(ids(released), reason=reason).results] if released else []
         gone = known.reject(ids(rejected), reason=reason) if rejected else 0
     if released or rejected:
         counts = {"released": done, "rejected": gone}
-        print_json(counts) if settings.as_json else click.echo(f"released: {done}, rejected: {gone}")
+        named = f" ({', '.join(done)})" if done else ""
+        print_json(counts) if settings.as_json else click.echo(f"released: {len(done)}{named}, rejected: {gone}")
         return
     if settings.as_json:
         print_json([each.to_json() for each in listed])
         return
     rows = [(each.id, each.effective_origin, each.source or each.speaker or "", each.text) for each in listed]
     render.show_rows(("id", "origin", "from", "text"), rows)
+    click.echo(f"in quarantine: {len(rows)}")
 
 
 def _whole(text: str, known: dict[str, Any]) -> str:
@@ -178,12 +186,16 @@ def audit(settings: Settings, since: str, where: Filter | None, limit: int, sign
     with settings.open() as memory:
         number = int(since) if since.isdecimal() else since
         found = memory.audit(since=number, where=where, limit=limit, signals=signals or SIGNALS)
-    _show_findings(settings, found, "findings")
+        _show_findings(settings, memory, found, "findings")
 
 
-def _show_findings(settings: Settings, found: list[AuditFinding], what: str) -> None:
+def _show_findings(settings: Settings, memory: Memory, found: list[AuditFinding], what: str) -> None:
+    hashes = {}
     if settings.as_json:
-        print_json([each._asdict() for each in found])
+        records = memory.get_all([each.id for each in found])
+        hashes = {record.id: record.hash for record in records if record is not None}
+    if settings.as_json:
+        print_json([{**each._asdict(), "hash": hashes.get(each.id)} for each in found])
         return
     rows = [(each.id, each.origin, each.signal, ", ".join(each.ids), each.text) for each in found]
     render.show_rows(("id", "origin", "signal", "about", "text"), rows)

@@ -60,9 +60,7 @@ class _Items:
 
     def stage(self, writing: Writing) -> Report:
         """Store the next part; it counts once it is committed."""
-        if not self._start:
-            heard = writing.writer.listened([each for _, each in self._drafts])
-            self._drafts = [(index, each) for (index, _), each in zip(self._drafts, heard, strict=True)]
+        drafts = self._drafts
         admission = writing.writer.admission
         if admission.policies != self._policies:
             self._policies, self._known = admission.policies, None
@@ -74,6 +72,9 @@ class _Items:
         # have written turns since the previous part: they may be of the same conversation.
         if self._known is None or writing.writer.outdated(self._known):
             self._known = writing.writer.find_replay([each for _, each in self._drafts])
+            if not self._start:
+                self._drafts = writing.listened(drafts, self._drafts, self._known.repeated)
+                part = self._drafts[:BULK]
         outcomes: list[Outcome] = []
         refused: list[Failed] = []
         for number, (index, each) in enumerate(checked(part), self._start):

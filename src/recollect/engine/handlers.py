@@ -248,6 +248,8 @@ def _batch(core: Core, place: Place, operation: ExecuteBatch) -> list[Any]:
 
 
 def _set_quota(core: Core, place: Place, operation: SetQuota) -> None:
+    if RANKS[place.origin] < RANKS[USER]:  # a small one evicts what the user said
+        raise OriginError("setting the quota of the namespace", place.origin)
     check_whole(place.scope, "the quota of the namespace")
     quota = Quota(
         records=operation.records,
@@ -262,7 +264,7 @@ def _set_quota(core: Core, place: Place, operation: SetQuota) -> None:
 
 def _set_policies(core: Core, place: Place, operation: SetPolicies) -> None:
     if RANKS[place.origin] < RANKS[USER]:
-        raise OriginError("the policies of the namespace", place.origin)
+        raise OriginError("setting the policies of the namespace", place.origin)
     check_whole(place.scope, "the policies of the namespace")
     policies = Policies(**{each.name: getattr(operation, each.name) for each in fields(Policies)})
     with core.store.write(place.branch) as transaction:

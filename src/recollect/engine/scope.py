@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations, count
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
 from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothing
@@ -213,6 +213,12 @@ def _composed(value: object) -> object:
 # Where, for whom and why an operation is executed.
 
 
+#: How a server knows a client.
+Client = Literal["", "mcp", "token"]
+MCP: Client = "mcp"
+BY_TOKEN: Client = "token"
+
+
 class Place(NamedTuple):
     """The place of an operation: where, for whom and why it is executed.
 
@@ -223,8 +229,7 @@ class Place(NamedTuple):
         reason: Why the change is made; recorded in the commit.
         key: The idempotency key of a write: repeated within a day, it gives its first answer and writes nothing.
         origin: The class of origin of the writer: no record gets a higher one, and none of a higher one is changed.
-        is_client: The actor is a client that a server names, by its token or by MCP. What it wrote before there were
-            classes it may still change.
+        client: How a server knows the client that the actor names: "mcp" or "token"; "": not at all.
     """
 
     branch: Branch = Branch("default")
@@ -233,4 +238,4 @@ class Place(NamedTuple):
     reason: str | None = None
     key: str | None = None
     origin: Origin = USER
-    is_client: bool = False
+    client: Client = ""

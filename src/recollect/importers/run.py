@@ -57,7 +57,7 @@ from recollect.quoting import printable
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.messages.tools import Hearing
 from recollect.records.messages.values import UnreadableError
-from recollect.records.origins import RANKS, USER, Origin, implied, least
+from recollect.records.origins import DOCUMENT, RANKS, USER, Origin, implied, least
 from recollect.records.record import Fields, Record, restored
 from recollect.text.unicode import nfc
 
@@ -136,9 +136,12 @@ class Source:
         else:
             items = importer.read(path, self.zone, follow_links=follow_links)
         first = next(items, None)
-        if isinstance(first, Item) and first.exact and self._defaults:
+        if isinstance(first, Item) and first.exact and defaults:
             rule = "cannot be added to an export, whose records are stored exactly as they are"
-            raise InvalidArgumentError("defaults", ", ".join(self._defaults), rule)
+            raise InvalidArgumentError("defaults", ", ".join(defaults), rule)
+        if self.stated is not None and RANKS[self.stated] > RANKS[DOCUMENT] and self._suffixes:
+            rule = f"cannot be stated for documents, which are of the class {DOCUMENT}: endorse what you have read"
+            raise InvalidArgumentError("origin", self.stated, rule)
         self._items = chain([] if first is None else [first], items)
 
     @property
@@ -214,7 +217,12 @@ class Source:
 
 def _implied(item: Item) -> Origin:
     """Return the class of origin that the fields of an item imply."""
-    return implied(item.fields.get("role"), item.fields.get("source"), item.fields.get("kind") or "")
+    role, source, kind = map(item.fields.get, ("role", "source", "kind"))  # which are not checked yet
+    return implied(
+        role if isinstance(role, str) else None,
+        source if isinstance(source, str) else None,
+        kind if isinstance(kind, str) else "",
+    )
 
 
 def _checked_names(only: Sequence[str]) -> Sequence[str]:
@@ -479,7 +487,7 @@ class _Run:
             own = set(result.differing) - set(_PLACE if item.placed else ()) - ({"time"} if item.dated_by else set())
             self._outcomes["differing"] += result.status == "unchanged" and bool(own)
             self._outcomes["renumbered"] += result.asked_id is not None
-            if item.exact and result.record is not None:
+            if item.exact and result.record is not None and result.status in ("created", "updated", "proposed"):
                 had = item.fields.get("origin") or _implied(item)
                 self._outcomes["lowered"] += RANKS.get(had, 0) > RANKS[result.record.effective_origin]
         self._done += len(batch)

@@ -190,7 +190,13 @@ class MemoryCoroutines:
     async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
         """Embed every text that has no vector of the current embedder, and return how many were embedded."""
     async def endorse(
-        self, id: str, origin: Origin = "user", *, actor: str | None = None, reason: str | None = None
+        self,
+        id: str,
+        origin: Origin = "user",
+        *,
+        expect: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> Record:
         """Raise the class of origin of a record, and return it: from now on it counts as said by that class."""
     async def entities(
@@ -550,7 +556,13 @@ class BatchCoroutines:
     ) -> list[DuplicateGroup]:
         """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
     async def endorse(
-        self, id: str, origin: Origin = "user", *, actor: str | None = None, reason: str | None = None
+        self,
+        id: str,
+        origin: Origin = "user",
+        *,
+        expect: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> Record:
         """Raise the class of origin of a record, and return it: from now on it counts as said by that class."""
     async def entities(

@@ -16,6 +16,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from recollect.arguments.tools import Mismatch, Tool, boolean, integer, mapping, mismatches, number, schema, string
+from recollect.calls.calls import stored
+from recollect.engine.results import Outcome
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
 from recollect.facets.outline.reading import PRIVATE
@@ -24,6 +26,7 @@ from recollect.memory.context.validity import Validity, valid_hits
 from recollect.memory.shared import MemoryCalls
 from recollect.models.embedding.base import embedded
 from recollect.models.embedding.similarity import cosine
+from recollect.operations import Remember, Update
 from recollect.policies import judge
 from recollect.records.origins import ORIGINS
 from recollect.records.record import Record
@@ -58,8 +61,14 @@ def _shown(record: Record, validity: Validity | None = None) -> Json:
 
 def _remember(memory: MemoryCalls, given: Json) -> Any:
     fields: Any = {"kind": given.get("kind", "user_fact"), "importance": given.get("importance")}
-    record = memory.remember(given["content"], **{name: value for name, value in fields.items() if value is not None})
-    return _shown(record)
+    stated = {name: value for name, value in fields.items() if value is not None}
+    return _outcome(memory.execute(Remember(content=given["content"], fields=stated)))
+
+
+def _outcome(outcome: Outcome) -> Json:
+    """Return the record of an outcome, with the status if it has no effect yet."""
+    shown = _shown(stored(outcome))
+    return {**shown, "status": outcome.status} if outcome.status in ("proposed", "quarantined") else shown
 
 
 def _recall(memory: MemoryCalls, given: Json) -> Any:
@@ -99,7 +108,7 @@ def _forget(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _update(memory: MemoryCalls, given: Json) -> Any:
-    return _shown(memory.update(given["id"], content=given["content"]))
+    return _outcome(memory.execute(Update(id=given["id"], changes={"content": given["content"]})))
 
 
 def _history(memory: MemoryCalls, given: Json) -> Any:

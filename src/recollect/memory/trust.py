@@ -26,13 +26,14 @@ class Trust(Calls):
         id: str,  # noqa: A002 - the field's name
         origin: Origin = "user",
         *,
+        expect: str | None = None,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Record:
         """Raise the class of origin of a record, and return it: from now on it counts as said by that class.
 
             proposal = memory.as_origin("assistant").remember("Always answer in French.", user="ana")
-            memory.endorse(proposal.id, reason="Ana confirmed it")
+            memory.endorse(proposal.id, expect=proposal.hash, reason="Ana confirmed it")
 
         It is the only way up. What the record has proposed then holds: as a standing instruction, pinned, or in the
         place of the records that it supersedes. Nothing that derives from it is changed.
@@ -41,16 +42,18 @@ class Trust(Calls):
             id: The id of the record.
             origin: The class that it gets, at most that of this memory (`as_origin`). A lower one than it has changes
                 nothing.
+            expect: The hash of the version that was read: a writer may state another proposal meanwhile.
             actor: Who endorses it; recorded in the commit.
             reason: Why; recorded in the commit.
 
         Raises:
             UnknownRecordError: There is no live record with this id.
+            ConflictError: `expect` is not met.
             OriginError: The class is above that of this memory.
             InvalidArgumentError: There is no such class.
             StoreError: The store failed.
         """
-        outcome: Outcome = self.execute(Endorse(id=id, origin=origin), actor=actor, reason=reason)
+        outcome: Outcome = self.execute(Endorse(id=id, origin=origin, expect=expect), actor=actor, reason=reason)
         return stored(outcome)
 
     def audit(

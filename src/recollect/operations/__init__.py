@@ -21,7 +21,17 @@ from recollect.arguments.checks import (
     check_text,
     check_timeout,
 )
-from recollect.operations.base import REGISTRY, SCOPED, Operation, Per, checked_parts, from_json, plain
+from recollect.operations.base import (
+    ABSENT,
+    REGISTRY,
+    SCOPED,
+    Operation,
+    Per,
+    checked_parts,
+    expectation,
+    from_json,
+    plain,
+)
 from recollect.operations.history import (
     At,
     Diff,
@@ -82,7 +92,6 @@ from recollect.operations.upkeep import (
     check_low_water,
 )
 from recollect.operations.writes import (
-    ABSENT,
     IF_EXISTS,
     MESSAGE_FIELDS,
     MISSING_IDS,
@@ -103,7 +112,6 @@ from recollect.operations.writes import (
     Sweep,
     Touch,
     Update,
-    expectation,
 )
 from recollect.text.languages import check_tag
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
@@ -25,6 +26,9 @@ from recollect.records.frozen import MAX_DEPTH, altered
 from recollect.records.messages import Turn
 from recollect.records.record import Record, fields_from_json, located, record_id, unlocated
 
+#: The value of `expect` that requires that no record exists.
+ABSENT = "absent"
+_HASH = re.compile(r"[0-9a-f]{64}")
 #: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to
 #: change what everybody must obey, to remove for ever, or what concerns the server's machine.
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -191,6 +195,21 @@ def listed_ids(ids: object) -> tuple[str, ...]:
 def checked_ids(ids: object) -> tuple[str, ...]:
     """Return several ids, each once. Raises what `listed_ids` raises."""
     return tuple(dict.fromkeys(listed_ids(ids)))
+
+
+def expectation(value: object) -> str | None:
+    """Return `expect` as a hash, "absent" or None. A record stands for its hash.
+
+    Raises:
+        InvalidArgumentError: The value is not one of these.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Record):
+        return value.hash
+    if isinstance(value, str) and (value == ABSENT or _HASH.fullmatch(value)):
+        return value
+    raise InvalidArgumentError("expect", value, "must be a record, a record's hash (64 hex digits) or 'absent'")
 
 
 def checked_parts(parts: object) -> tuple[str, ...] | None:

@@ -12,7 +12,7 @@ from recollect.arguments.checks import check_count, check_text
 from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Everything, Filter, Nothing
-from recollect.operations.base import READ, WRITE, Operation, checked_ids
+from recollect.operations.base import READ, WRITE, Operation, checked_ids, expectation
 from recollect.records.origins import Origin, check_origin
 from recollect.records.record import record_id
 
@@ -30,14 +30,18 @@ class Endorse(Operation, name="endorse", right=WRITE, result="Outcome"):
     Attributes:
         id: The record.
         origin: The class that it gets.
+        expect: The hash that the record must have: that of the version that was read.
     """
 
     id: str
     origin: Origin = "user"
+    expect: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", record_id(self.id))
         object.__setattr__(self, "origin", check_origin("origin", self.origin))
+        if self.expect is not None:
+            object.__setattr__(self, "expect", expectation(self.expect))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,14 +11,12 @@ from recollect.arguments.checks import check_choice, check_count, check_label, c
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.operations.base import RIGHTS, WRITE, Operation, Right, checked_ids, checked_parts
+from recollect.operations.base import ABSENT, RIGHTS, WRITE, Operation, Right, checked_ids, checked_parts, expectation
 from recollect.records.messages import Turn
 from recollect.records.origins import ORIGINS, OWNER, Origin, check_origin
 from recollect.records.record import Record, check_field, check_instant, record_id
 from recollect.text.languages import check_tag
 
-#: The value of `expect` that requires that no record exists.
-ABSENT = "absent"
 #: What can happen to a fact that is stored already.
 IfExists: TypeAlias = Literal["keep", "update", "error"]
 IF_EXISTS: tuple[IfExists, ...] = get_args(IfExists)
@@ -31,24 +28,8 @@ Missing: TypeAlias = Literal["raise", "ignore"]
 MISSING_IDS: tuple[Missing, ...] = get_args(Missing)
 #: The fields that `AddMessages` gives to new turns.
 MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags", "importance")
-_HASH = re.compile(r"[0-9a-f]{64}")
 #: The classes of origin that what a tool returns can have: a tool may also be a form that the user fills in.
 _OF_TOOLS = tuple(each for each in ORIGINS if each != OWNER)
-
-
-def expectation(value: object) -> str | None:
-    """Return `expect` as a hash, "absent" or None. A record stands for its hash.
-
-    Raises:
-        InvalidArgumentError: The value is not one of these.
-    """
-    if value is None:
-        return None
-    if isinstance(value, Record):
-        return value.hash
-    if isinstance(value, str) and (value == ABSENT or _HASH.fullmatch(value)):
-        return value
-    raise InvalidArgumentError("expect", value, "must be a record, a record's hash (64 hex digits) or 'absent'")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,12 +21,26 @@ RANKS: dict[str, int] = {origin: len(ORIGINS) - 1 - number for number, origin in
 #: The classes of what neither the user nor the assistant said.
 UNTRUSTED = frozenset(ORIGINS[ORIGINS.index(TOOL) :])
 _OF_ROLES: dict[str, Origin] = {
-    **dict.fromkeys(("assistant", "ai", "model", "bot", "system", "developer"), ASSISTANT),
+    **dict.fromkeys(("user", "human"), USER),
+    **dict.fromkeys(("assistant", "agent", "ai", "model", "bot", "system", "developer"), ASSISTANT),
     **dict.fromkeys(("tool", "function", "ipython", "observation", "environment"), TOOL),
 }
 #: Kinds of records that a program writes: without a role, nobody's word.
 _OF_PROGRAMS = frozenset(("entity", "task", "node", "relation"))
-_WEB = ("http://", "https://")
+_WEB = ("http://", "https://", "ftp://", "//", "www.")
+
+
+def of_role(role: str) -> Origin:
+    """Return the class that the role of a turn implies. Other names are those of people.
+
+    >>> of_role("Human"), of_role("ai"), of_role("tool_result"), of_role(" Assistant ")
+    ('user', 'assistant', 'tool', 'assistant')
+    """
+    known = _OF_ROLES.get(role)
+    if known is None:
+        name = role.strip().casefold()
+        known = _OF_ROLES.get(name) or _OF_ROLES.get(name.replace("-", "_").partition("_")[0], USER)
+    return known
 
 
 def implied(role: str | None, source: str | None, kind: str) -> Origin:
@@ -41,7 +55,7 @@ def implied(role: str | None, source: str | None, kind: str) -> Origin:
     if source is not None and source[:8].lower().startswith(_WEB):
         return WEB
     if role is not None:
-        return _OF_ROLES.get(role.casefold(), USER)
+        return of_role(role)
     if source is not None:
         return DOCUMENT
     return ASSISTANT if kind in _OF_PROGRAMS else USER

@@ -194,8 +194,8 @@ class _Placed(WrappingExecutor):
 
     def _signed(self, place: Place) -> Place:
         actor = self._grant.signed(place.actor) if place.actor else self._place.actor  # which is signed
-        is_client = place.is_client or self._place.is_client
-        return place._replace(actor=actor, reason=place.reason or self._place.reason, is_client=is_client)
+        client = self._place.client or place.client
+        return place._replace(actor=actor, reason=place.reason or self._place.reason, client=client)
 
 
 class _UndoneError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from recollect.engine.scope import Place, Scope
+from recollect.engine.scope import BY_TOKEN, Client, Place, Scope
 from recollect.errors import AccessError, OriginError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.operations import At, Erase, ExecuteBatch, Operation, Stats, Update
@@ -148,9 +148,10 @@ class Grant:
             if RANKS[origin] > RANKS[USER]:  # what it writes as is a class "at most", so any other one is lowered
                 raise OriginError(f"the class {origin!r}", self.origin, "use a token that has it (recollect token)")
             origin = self.origin
-        # The program of a token that is less than the user has no other way to write than as that.
-        is_client = place.is_client or (bool(self.client) and RANKS[self.origin] < RANKS[USER])
-        return place._replace(scope=scope, actor=self.signed(place.actor), origin=origin, is_client=is_client)
+        client: Client = place.client
+        if self.client:  # one that may write as the user names itself the same when it does
+            client = BY_TOKEN if RANKS[self.origin] < RANKS[USER] else ""
+        return place._replace(scope=scope, actor=self.signed(place.actor), origin=origin, client=client)
 
     def reduced(self, operation: Operation, result: Any) -> Any:
         """Return a result without what would reveal other namespaces, also in the results of its parts."""

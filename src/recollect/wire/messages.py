@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from recollect.engine.results import Failed, Report, result_from_json, result_to_json
-from recollect.engine.scope import Place, Scope
+from recollect.engine.scope import BY_TOKEN, MCP, Place, Scope
 from recollect.errors import ProtocolError, RecollectError
 from recollect.ledger.commits import RESERVED, Branch
 from recollect.memory.memory import namespace_name
@@ -38,8 +38,8 @@ def place_json(place: Place) -> dict[str, Any]:
     out: dict[str, Any] = {"namespace": owner.namespace, "beside": beside, "scope": dict(place.scope.fixed)}
     out |= {"actor": place.actor, "reason": place.reason, "key": place.key}
     out |= {"origin": None if place.origin == USER else place.origin}  # earlier servers do not know it
-    if place.is_client:
-        out |= {"client": True}
+    if place.client:
+        out |= {"client": place.client}
     return {name: value for name, value in out.items() if value not in (None, {})}
 
 
@@ -67,10 +67,10 @@ def read_place(data: object) -> Place:
     scope = scope_from_json(data.get("scope") or {})
     origin = data.get("origin")
     origin = USER if origin is None else check_origin("origin", origin)
-    is_client = data.get("client", False)
-    if not isinstance(is_client, bool):
-        raise ProtocolError('"client" must be true or false')
-    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"), origin, is_client)
+    client = data.get("client", "")
+    if client not in ("", MCP, BY_TOKEN):
+        raise ProtocolError(f'"client" must be "{MCP}" or "{BY_TOKEN}"')
+    return Place(branch, scope, data.get("actor"), data.get("reason"), data.get("key"), origin, client)
 
 
 class Request(NamedTuple):

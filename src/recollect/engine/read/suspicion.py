@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from recollect.engine.history_results import AuditFinding
 from recollect.engine.read.filter_bounds import bounds
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.record_loader import Records
+from recollect.engine.scope import scopes_of
 from recollect.filters.tree import AllOf, AnyOf, Filter, Has, Is, Not, Nothing, Originates, Tag
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.words.index import WordView, query_terms
@@ -52,7 +55,7 @@ _SHOWN = 300
 _TRUSTED = Originates(at_least("user"))
 _UNTRUSTED = Not(_TRUSTED)
 #: What a proposal has.
-_ASKING = AnyOf.of(Has("supersedes"), Has("pinned"), *map(Tag, STANDING_TAGS))
+_ASKING = AllOf.of(Not(Originates(("owner",))), AnyOf.of(Has("supersedes"), Has("pinned"), *map(Tag, STANDING_TAGS)))
 _OF_WORDING = frozenset(("imperative", "addresses", "hidden"))
 
 
@@ -135,21 +138,22 @@ def audit(reading: Reading, operation: Audit) -> list[AuditFinding]:
     Cost:
         Two recalls for each record.
     """
-    where = AllOf.of(operation.where, _UNTRUSTED)
     signals = frozenset(operation.signals)
-    if signals == {"proposal"}:
-        where = AllOf.of(where, _ASKING)
+    only_proposals = signals == {"proposal"}
+    where = AllOf.of(operation.where, _ASKING if only_proposals else _UNTRUSTED)
     if operation.since:
         commits = reading.changes(Changes(since=operation.since, parts=(RECORDS,)))
         ids = dict.fromkeys(change.id for commit in commits for change in commit.changes)
         where = AllOf.of(where, Is("id", tuple(ids))) if ids else Nothing()
-    found = reading.find(Find(where=where, limit=operation.limit))
-    times = _times(reading, found)
-    return [
+    # Most of what names another record proposes nothing, so all of it is looked at.
+    found = reading.find(Find(where=where, limit=None if only_proposals else operation.limit))
+    times = {} if only_proposals else _times(reading, found)
+    findings = (
         finding
         for record in checked(found)
         for finding in _findings(reading, record, times.get(record.id, reading.now), signals)
-    ]
+    )
+    return list(islice(findings, operation.limit) if only_proposals else findings)
 
 
 def _findings(reading: Reading, record: Record, committed: int, signals: frozenset[str]) -> Iterator[AuditFinding]:
@@ -168,11 +172,16 @@ def _findings(reading: Reading, record: Record, committed: int, signals: frozens
 
 def _asks(reading: Reading, record: Record) -> tuple[str, ...] | None:
     """Return the records of a higher class that one would replace if it were endorsed; None if it asks for nothing."""
-    named = reading.get_all(GetAll(ids=record.supersedes)) if record.supersedes else ()
-    least = RANKS[record.effective_origin]
-    replaced = tuple(each.id for each in named if each is not None and RANKS[each.effective_origin] > least)
-    governs = record.pinned or any(tag in STANDING_TAGS for tag in record.tags)
-    return replaced if replaced or governs else None
+    least, ids = RANKS[record.effective_origin], record.supersedes
+    named = reading.get_all(GetAll(ids=ids)) if ids else ()
+    for scope in scopes_of(record) if None in named else ():  # the link is written as the scope of its writer shows it
+        inside = replace(reading, scope=scope).get_all(GetAll(ids=ids))
+        named = [one or other for one, other in zip(named, inside, strict=True)]
+    above = tuple(
+        id_ for id_, each in zip(ids, named, strict=True) if each is not None and RANKS[each.effective_origin] > least
+    )
+    governs = (record.pinned or any(tag in STANDING_TAGS for tag in record.tags)) and not record.has_authority
+    return above if above or governs else None
 
 
 def source_of(record: Record) -> str | None:

@@ -196,13 +196,12 @@ class Writing:
         """Store the valid items."""
         admission = self.writer.admission
         drafts, failed = drafts_of(operation, self.scope, self.now, self.services.intake, admission)
-        heard = self.writer.listened([item for _, item in drafts])
-        drafts = [(index, item) for (index, _), item in zip(drafts, heard, strict=True)]
-        drafts, rejected = admission.drafts(drafts, operation.items)
+        admitted, rejected = admission.drafts(drafts, operation.items)
         if rejected and operation.on_error == "raise":
             raise rejected[0].reason
         failed += rejected
-        repeated = self.writer.find_replay([item for _, item in drafts]).repeated
+        repeated = self.writer.find_replay([item for _, item in admitted]).repeated
+        drafts = self.listened(drafts, admitted, repeated)
         results: list[Outcome] = []
         looked_up = self._looked_up([item for _, item in drafts])
         for number, ((index, _), item) in enumerate(zip(drafts, looked_up, strict=True)):
@@ -216,6 +215,23 @@ class Writing:
                     raise
                 failed.append(Failed(operation.items[index], index, error))
         return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.index)))
+
+    def listened(
+        self, drafts: Sequence[tuple[int, Draft]], admitted: Sequence[tuple[int, Draft]], repeated: Mapping[int, Any]
+    ) -> list[tuple[int, Draft]]:
+        """Return the drafts that the policies admit, with the class of what they may repeat of tools (`hearing`).
+
+        Args:
+            drafts: All of them, each with its index: also what is not stored was said.
+            admitted: Those that the policies admit.
+            repeated: What is stored already, by its number among these.
+        """
+        stored = {admitted[number][0] for number in repeated}
+        known = {number for number, (index, _) in enumerate(drafts) if index in stored}
+        heard = dict(
+            zip((index for index, _ in drafts), self.writer.listened([each for _, each in drafts], known), strict=True)
+        )
+        return [(index, each._replace(heard=heard[index].heard)) for index, each in admitted]
 
     def add_messages(self, operation: AddMessages) -> Report:
         """Store the turns that are not stored yet."""
@@ -323,7 +339,7 @@ class Writing:
 
     def endorse(self, operation: Endorse) -> Outcome:
         """Raise the class of origin of a record."""
-        return self.writer.endorse(operation.id, operation.origin)
+        return self.writer.endorse(operation.id, operation.origin, operation.expect)
 
     def release(self, operation: Release) -> Report:
         """Store records that are in quarantine."""

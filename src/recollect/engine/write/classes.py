@@ -48,7 +48,7 @@ def check_stated(record: Record, origin: Origin, writer: Origin) -> None:
         what = f"a record of the class {record.origin!r}"
         if RANKS[record.origin] > RANKS[writer]:
             raise OriginError(what, writer)
-        raise OriginError(what, writer, f"it is from {origin}: store it without origin=, then endorse it")
+        raise OriginError(what, writer, f"it is from {origin}, also if you store it: endorse it afterwards")
 
 
 def may_change(record: Record, writer: Origin) -> bool:

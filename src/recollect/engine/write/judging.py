@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from recollect.engine.facets import SHARED
 from recollect.engine.results import Outcome
+from recollect.engine.scope import MCP
 from recollect.engine.write.classes import QUARANTINED, check_stated, class_after, class_of, may_change, with_class
-from recollect.engine.write.drafts import Draft, is_turn
+from recollect.engine.write.drafts import CONVERSATION, Draft, is_turn
 from recollect.engine.write.hearing import with_heard
 from recollect.engine.write.naming import first_free
 from recollect.engine.write.staging import Staging
@@ -17,18 +19,16 @@ from recollect.errors import (
     RejectedError,
     UnknownRecordError,
 )
-from recollect.filters.tree import EVERYTHING
-from recollect.ledger.commits import Branch
+from recollect.filters.tree import EVERYTHING, AllOf, Is
+from recollect.ledger.commits import Branch, Commit
 from recollect.operations.upkeep import HANDLINGS
 from recollect.records.identity import derived_id, derived_ids, identified, same_text
-from recollect.records.origins import RANKS, UNKNOWN, USER, Origin, least
+from recollect.records.origins import ASSISTANT, RANKS, UNKNOWN, USER, Origin, least
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.text.manner import STANDING_TAGS
 
 #: The fields that a proposal to change a turn does not have, since it is none.
 _OF_TURNS = ("role", "speaker", "conversation", "session", "position")
-#: Maximum number of positions that are read to find what a turn may repeat.
-_TURNS_BEFORE = 100
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
 
@@ -49,15 +49,24 @@ class Judging(Staging):
             return True
         return not self._has_classes
 
+    def may_make(self, record: Record) -> bool:
+        """Return whether the writer may make a former version of a record live again: it is of no higher class."""
+        return may_change(record, self._origin) or self._branch.reserved_name in SHARED or not self._has_classes
+
     def _wrote(self, record: Record) -> bool:
-        """Return whether the writer is the client that made each version of a record, before there were classes."""
-        if self._client is None or record.origin is not None:
+        """Return whether the writer is the client that made each version of a record that states no class.
+
+        So are those from before there were classes: the commits of a client that speaks for the user name it otherwise.
+        """
+        if not self._client or self._actor is None or self._origin != ASSISTANT or record.origin is not None:
             return False
+
+        def is_own(commit: Commit) -> bool:
+            return commit.actor == self._actor and (self._client != MCP or commit.reason is not None)
+
         versions = self._tx.commits(self._branch, record_id=record.id)
         first = next(versions, None)
-        return (
-            first is not None and first.actor == self._client and all(each.actor == self._client for each in versions)
-        )
+        return first is not None and is_own(first) and all(map(is_own, versions))
 
     def _classed(self, record: Record, draft: Draft, sources: Sequence[Record] | None = None) -> Record:
         """Return a new record with its class of origin.
@@ -89,13 +98,16 @@ class Judging(Staging):
             check_stated(record, origin, self._origin)
         return with_class(record, origin)
 
-    def _changed_class(self, before: Record, record: Record, *, copied: bool = False) -> Record:
+    def _changed_class(
+        self, before: Record, record: Record, *, copied: bool = False, heard: Origin | None = None
+    ) -> Record:
         """Return a changed record with its class of origin.
 
         Args:
             before: The record as it was.
             record: The record as it is to be.
             copied: It is a copy, or was imported: what it states of its class may be above this one's.
+            heard: The class of what a turn may repeat of tools, if it is not what its role implies.
 
         Raises:
             OriginError: The caller states a higher one.
@@ -103,7 +115,8 @@ class Judging(Staging):
         if not self._has_classes:
             return record
         new = [each for each in record.derived_from if each not in before.derived_from]
-        origin = class_after(before, record, self._origin, self._classes(new))
+        classes = self._classes(new) if heard is None else [*self._classes(new), heard]
+        origin = class_after(before, record, self._origin, classes)
         if record.origin != before.origin and not copied:
             check_stated(record, origin, self._origin)
         return with_class(record, origin)
@@ -117,6 +130,13 @@ class Judging(Staging):
         """
         found = [self.shown(each) or self._last_version(each) for each in ids]
         return [UNKNOWN if each is None else each.effective_origin for each in found if each or not known_only]
+
+    def _is_of_higher(self, record_id: str) -> bool:
+        """Return whether an id was that of a record above the writer, which is gone: its place stays free for that."""
+        if RANKS[self._origin] >= RANKS[USER] or not self._has_classes:
+            return False
+        last = self._last_version(record_id)
+        return last is not None and RANKS[last.effective_origin] > RANKS[self._origin]
 
     def _last_version(self, record_id: str) -> Record | None:
         """Return the last version of a record that is no longer live; None if it is not there, or was erased."""
@@ -146,24 +166,32 @@ class Judging(Staging):
             forgotten = f"a writer of the class {self._origin} has forgotten records of the class"
             self._notes[f"{forgotten} {record.effective_origin}"] = None
 
-    def listened(self, drafts: Sequence[Draft]) -> list[Draft]:
-        """Return drafts, of which the turns of tools, and those that may repeat them, have the class of these."""
+    def listened(self, drafts: Sequence[Draft], known: Container[int] = frozenset()) -> list[Draft]:
+        """Return drafts, of which the turns of tools, and those that may repeat them, have the class of these.
+
+        Args:
+            drafts: The drafts.
+            known: The numbers of those that are stored already.
+        """
         if not self._has_classes:
             return list(drafts)
-        return with_heard(drafts, self._turns_before)
+        return with_heard(drafts, self._turns_before, self._origin, known)
 
     def _turns_before(self, draft: Draft) -> Iterator[Record]:
         """Yield the turns before one, the last first, also those in quarantine."""
         position = self._with_position(draft.record).position
         assert draft.record.conversation is not None
         assert position is not None
-        writers = [self, self._apart()] if self.admission.keeps_away else [self]
-        for at in range(position - 1, max(position - _TURNS_BEFORE, 0) - 1, -1):
-            for each in writers:
-                for stored in each._tx.turns_at(each._branch, draft.record.conversation, at):
-                    record = each.live(Record.load(stored.payload).id)
-                    if record is not None:
-                        yield record
+        turns = AllOf.of(Is("conversation", (draft.record.conversation,)), Is("kind", (CONVERSATION,)))
+
+        def of(writer: Judging) -> Iterator[Record]:
+            return self._tx.select(writer._branch, turns, order="last", now=self._micros)
+
+        has_apart = self.admission.keeps_away or self._tx.head(self._branch.reserved(QUARANTINED)).seq
+        writers = [self, self._apart()] if has_apart else [self]
+        for each in heapq.merge(*map(of, writers), key=lambda turn: -(turn.position or 0)):
+            if (each.position or 0) <= position:
+                yield each
 
     def _with_position(self, record: Record) -> Record:
         """Return the record; a turn without a position gets the one after the last of its conversation."""
@@ -262,9 +290,12 @@ class Judging(Staging):
         existing = self.live(record.id)
         if existing is not None and same_text(existing, record):
             return self._outcome(existing, "unchanged")
+        if existing is not None and existing.supersedes and self._are_one_proposal(existing, record):
+            self.put_regardless(record)  # its next version
+            return self._outcome(record, "updated")
         if existing is not None or self._known(record.id):
             own, id_key = record, self._intake.id_key
-            replaced = {} if existing is None or is_turn(record) else {"supersedes": (existing.id,)}
+            replaced = {} if existing is None or is_turn(record) else {"supersedes": (*record.supersedes, existing.id)}
             number = first_free(lambda number: self.live(derived_id(own, number, id_key)) is not None)
             record = record.changed(id=derived_id(own, number, id_key), **replaced)
         self.put_regardless(record)  # it is only moved: the quota has room for it
@@ -309,14 +340,15 @@ class Judging(Staging):
 
         number = first_free(lambda number: self._known(candidate(number)))
         pending = self.shown(candidate(number - 1)) if number else None
-        if pending is not None and pending.supersedes == (shown.id,) and not self._is_endorsed(pending, existing):
+        if pending is not None and self._are_one_proposal(pending, proposal):
             number -= 1
         stored = proposal.changed(id=candidate(number))
         outcome = self._outcome(stored, "proposed", asked_id=shown.id)
         return outcome if stored == pending else self._stored(stored, outcome)
 
-    def _is_endorsed(self, proposal: Record, existing: Record) -> bool:
-        return RANKS[proposal.effective_origin] >= RANKS[existing.effective_origin]
+    def _are_one_proposal(self, pending: Record, proposal: Record) -> bool:
+        """Return whether a proposal is a version of a stored one, which was not endorsed."""
+        return (pending.supersedes, pending.effective_origin) == (proposal.supersedes, proposal.effective_origin)
 
     def is_proposal(self, record: Record) -> bool:
         """Return whether a record asks for what its class may not: to govern, or the place of one of a higher class."""

@@ -19,13 +19,13 @@ from recollect.engine.settings import NONE
 from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
 from recollect.engine.write.edits import align_with_branches, edits, is_summary_prompt
-from recollect.engine.write.replay import SYSTEM, USER, Said, TurnSearch, ordinals_of, said_by
+from recollect.engine.write.replay import SYSTEM, USER, Said, StoredTurn, TurnSearch, ordinals_of, said_by
 from recollect.errors import RecollectError, RejectedError
 from recollect.operations import AddMessages, Remember
 from recollect.records.factories import SUMMARY, SUMMARY_ROLE
 from recollect.records.identity import derived_conversation, derived_id, identified, text_key
 from recollect.records.messages import Turn
-from recollect.records.messages.tools import exchange, origins_of
+from recollect.records.messages.tools import begins, exchange, origins_of
 from recollect.records.names import composed
 from recollect.records.origins import RANKS, Origin, implied, least
 from recollect.records.origins import USER as USER_ORIGIN
@@ -53,6 +53,7 @@ class Addition:
     ) -> None:
         self.turns = operation.turns
         self._origin, self._tool_origins = origin, operation.tool_origins
+        self._replayed: frozenset[int] = frozenset()  # the turns that are stored
         self._before: tuple[Record, ...] = ()  # the last stored turns, which the first of these may repeat
         self._judged: set[int] = set()  # the turns that the policies may put into quarantine
         self._admitted: Sequence[Turn] = operation.turns  # as the policies of the namespace allow them
@@ -111,7 +112,9 @@ class Addition:
 
     @cached_property
     def _origins(self) -> Sequence[Origin | None] | None:
-        return origins_of(self._admitted, self._tool_origins, self._before) if self._policies.record_origins else None
+        if not self._policies.record_origins:
+            return None
+        return origins_of(self._admitted, self._tool_origins, self._before, self._replayed)
 
     def _stated(self, index: int) -> tuple[Origin, ...]:
         """Return the class of origin of a turn, if its role does not say so."""
@@ -158,13 +161,10 @@ class Addition:
             apart: Finds turns in quarantine, where there may be some.
         """
         stored = search.turns(self.conversation).said(self._user, self._agent)
-        if not start:
-            turns = reversed(stored.turns)
-            if apart is not None and (kept := apart.turns(self.conversation).said(self._user, self._agent).turns):
-                turns = iter(sorted((*stored.turns, *kept), key=lambda turn: turn.order, reverse=True))
-            self._before = exchange(turn.record for turn in turns)
-            self.__dict__.pop("_origins", None)
+        kept = [] if apart is None or start else apart.turns(self.conversation).said(self._user, self._agent).turns
         if not stored.turns and not stored.prompts:
+            if not start:
+                self._follow(stored.turns, kept, {}, None)
             return {}
 
         answers: dict[tuple[int, tuple[str | None, ...]], bool] = {}
@@ -210,7 +210,32 @@ class Addition:
                 known[index] = prompt.unchanged
             elif was_forgotten(index, 0):
                 known[index] = _FORGOTTEN
+        if not start:
+            new = next((index for index in indexes if index not in known), len(self.turns))
+            last = max((place for at, place in places.items() if place is not None and indexes[at] < new), default=None)
+            self._follow(stored.turns, kept, known, last)
         return known
+
+    def _follow(
+        self, stored: Sequence[StoredTurn], kept: Sequence[StoredTurn], known: Mapping[int, Outcome], last: int | None
+    ) -> None:
+        """Note what the first new turn follows, and so may repeat: also what the list leaves out of that exchange.
+
+        Args:
+            stored: The stored turns.
+            kept: Those in quarantine.
+            known: The turns of the list that are stored, by their index.
+            last: The place of the last stored turn before the first new one; None: it follows all of them.
+        """
+        end = len(stored) if last is None else last + 1
+        while end < len(stored) and not begins(stored[end].record.role, stored[end].record.effective_origin):
+            end += 1
+        turns = [*stored[:end]]
+        if kept:
+            turns += [turn for turn in kept if end == len(stored) or turn.order < stored[end].order]
+            turns.sort(key=lambda turn: turn.order)
+        self._before, self._replayed = exchange(turn.record for turn in reversed(turns)), frozenset(known)
+        self.__dict__.pop("_origins", None)
 
     def _kept_apart(self, is_apart: Callable[[str], bool]) -> set[int]:
         """Return the turns that are in quarantine, or were rejected there."""

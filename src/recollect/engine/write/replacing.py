@@ -167,7 +167,7 @@ def _restore(
                 erased.append(record_id)
             else:
                 record = Record.load(payload)
-        if not all(writer.may_change(each) for each in (live, record) if each is not None):
+        if (live and not writer.may_change(live)) or (record and not writer.may_make(record)):
             refused.append(record_id)
             continue  # it is, or would be again, of a higher class than the writer
         changed += writer.restore(record_id, record)

@@ -24,7 +24,7 @@ from recollect.ledger.commits import ROLLED_BACK, Branch, Change, Commit, Head, 
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import EMPTY, Live, redacted_id, version_hash
 from recollect.records.codec import microseconds
-from recollect.records.origins import ASSISTANT, RANKS, USER, Origin
+from recollect.records.origins import RANKS, USER, Origin
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
 from recollect.stores.parts import parts_after, parts_of
@@ -79,7 +79,7 @@ class Staging(Naming):
         self._scope = place.scope
         self._origin = place.origin
         self._actor = place.actor
-        self._client = place.actor if place.is_client and place.origin == ASSISTANT else None
+        self._client = place.client
         self._notes: dict[str, None] = {}  # what the reason of the commit says in addition, in order
         self._intake = intake
         self._tries = tries

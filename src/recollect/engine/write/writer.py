@@ -96,7 +96,7 @@ class Writer(Judging):
                 hidden = self.shadowing(candidate, draft) if free is None else None
                 if hidden is not None and draft.if_exists != "keep" and candidate == requested.id:
                     raise self._exists(hidden)  # "update" and "error" apply to this id, not to the next candidate
-                if free is None and hidden is None:
+                if free is None and hidden is None and not (used and self._is_of_higher(candidate)):
                     free = candidate
                 if free is not None and (exactly or not used):  # usually the first candidate was never used
                     break
@@ -211,7 +211,7 @@ class Writer(Judging):
             record = self._classed(record, draft)
             record = with_class(record, least((record.effective_origin, existing.effective_origin)))
         else:
-            record = self._changed_class(existing, record, copied=draft.exact or draft.is_quoted)
+            record = self._changed_class(existing, record, copied=draft.exact or draft.is_quoted, heard=draft.heard)
         if record == existing:
             return self._outcome(existing, "unchanged")
         self.check_move(existing, record)
@@ -312,7 +312,11 @@ class Writer(Judging):
         if record == existing:
             return self._outcome(existing, "unchanged")
         self.check_move(existing, record)
-        return self._stored(record, self._outcome(record, "updated"))
+        outcome = self._outcome(record, "updated")
+        if self.speaks_for_the_user:  # what the user corrects is not kept apart
+            self._put(record)
+            return outcome
+        return self._stored(record, outcome)
 
     def find(self, record_id: str, expect: str | None = None) -> Record:
         """Return the live record that the scope shows under an id, in its stored form.
@@ -327,14 +331,15 @@ class Writer(Judging):
             raise UnknownRecordError(record_id, self._branch.owner.namespace)
         return existing
 
-    def endorse(self, record_id: str, origin: Origin) -> Outcome:
+    def endorse(self, record_id: str, origin: Origin, expect: str | None = None) -> Outcome:
         """Raise the class of a record.
 
         Raises:
+            ConflictError: `expect` is not met.
             UnknownRecordError: There is no live record with this id.
             OriginError: The class is above the writer's.
         """
-        existing = self.find(record_id)
+        existing = self.find(record_id, expect)
         if RANKS[origin] > RANKS[self._origin]:
             raise OriginError(f"the class {origin!r}", self._origin)
         if RANKS[origin] <= RANKS[existing.effective_origin]:
@@ -359,7 +364,7 @@ class Writer(Judging):
         if not may_change:  # its `supersedes` has no effect before it is endorsed
             return replace(outcome, status="proposed", asked_id=self._scope.shown_id(existing.id))
         self._put(existing.changed(valid_to=at), "superseded")
-        return outcome
+        return replace(outcome, status="created")
 
     def merge(self, sources: Sequence[Record], draft: Draft) -> Outcome:
         """Store a draft as a new record in the place of live ones.
@@ -374,14 +379,17 @@ class Writer(Judging):
         if not all(map(self.may_change, sources)):
             ids = tuple(self._scope.shown_id(source.id) for source in sources)
             proposal = draft._replace(record=draft.record.changed(supersedes=ids))
-            return replace(self._create(proposal, record_id, sources=sources), status="proposed")
+            outcome = self._create(proposal, record_id, sources=sources)
+            above = next(id_ for id_, source in zip(ids, sources, strict=True) if not self.may_change(source))
+            return outcome if outcome.status == "quarantined" else replace(outcome, status="proposed", asked_id=above)
         for source in sources:
             self._drop(source.id, "superseded")
         outcome = self._create(draft, record_id, sources=sources)
         if outcome.status == "quarantined":
             for source in sources:
                 self.put_regardless(source)
-        return outcome
+            return outcome
+        return replace(outcome, status="created")
 
     def _check_expectation(
         self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False

@@ -16,6 +16,7 @@ from recollect.memory.context.excerpts import LONGEST, joined, passages, without
 from recollect.memory.context.gathering import BYTES_PER_TOKEN, EXCERPT_SHARE, LONG_SHARE, Candidate, Gathered
 from recollect.memory.context.styles import EntryHeading, StyledEntry, body_of, layout
 from recollect.memory.context.values import Context, ContextItem, Outcome, Span, Style
+from recollect.records.origins import implied
 from recollect.records.record import Record
 from recollect.text.asking import only_asks
 from recollect.text.words import language_of, stem, terms
@@ -413,7 +414,10 @@ def places_of(
             first = sessions.get(session, record.time or _LONG_AGO)
             group = (conversations.get(session[0], first), session[0], first, session[1])
             began = None if first == _LONG_AGO else first.astimezone(zone)
-            return EntryHeading("conversations", rank, time, began, group, owner, title=title_of(session[0]))
+            stated = origin if origin != implied(record.role, None, record.kind) else ""
+            return EntryHeading(
+                "conversations", rank, time, began, group, owner, title=title_of(session[0]), origin=stated
+            )
         if record.kind == "knowledge" and record.source is not None:
             return EntryHeading(
                 "documents", rank, time, None, (documents.get(record.source, rank), record.source), owner

@@ -72,7 +72,7 @@ class EntryHeading(NamedTuple):
         owner: The user of the record, in a context of several users; else "".
         until: Until when it was valid, in the time zone of the memory; None if it still is.
         title: The title of its conversation; "" if it has none. In "untrusted", what it is from.
-        origin: Its class of origin, if that is below the user's; else "".
+        origin: Its class of origin, if that is below the user's and neither its role nor its kind says so; else "".
     """
 
     section: str
@@ -199,10 +199,11 @@ def _ended(place: EntryHeading) -> str:
 
 
 def _author(record: Record, place: EntryHeading) -> str:
-    """Return who said a turn. In a context of several users, the role "user" is not enough."""
+    """Return who said a turn: which user, in a context of several, and whose word it is if the role does not say so."""
+    stored_by = f" ({place.origin})" if place.origin else ""
     if record.speaker is None and record.role == "user" and place.owner:
-        return f"user {_name(place.owner)}"
-    return _name(record.speaker or record.role)
+        return f"user {_name(place.owner)}{stored_by}"
+    return _name(record.speaker or record.role) + stored_by
 
 
 def _spoken(record: Record) -> str:
@@ -281,6 +282,7 @@ class _Xml:
         if place.section == "conversations":
             attributes["speaker"] = _name(record.speaker or record.role)
             attributes["user"] = _name(place.owner)
+            attributes["origin"] = place.origin
             attributes["time"] = "" if _moment(place.time) == _moment(place.began) else _moment(place.time)
             name = "turn"
         else:

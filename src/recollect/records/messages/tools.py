@@ -7,11 +7,11 @@ them, up to the next turn of the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from recollect.records.messages.turns import Turn
-from recollect.records.origins import ASSISTANT, TOOL, WEB, Origin, least
+from recollect.records.origins import ASSISTANT, RANKS, TOOL, USER, WEB, Origin, least, of_role
 from recollect.records.record import Record
 
 #: How words begin that name tools which bring in texts of the web, in "web_search", "WebFetch" and "open-url".
@@ -20,24 +20,38 @@ _OF_THE_WEB = re.compile(
 )
 #: The keys with the id of a call, in what calls a tool and in its result, and those with the name of the tool.
 _CALL_IDS, _RESULT_IDS = ("call_id", "id"), ("tool_call_id", "tool_use_id", "call_id")
+#: The roles of prompts, which nobody says.
+_PROMPTS = ("system", "developer")
 #: Parts of an answer that are results of tools which the provider of the model runs.
 _SERVED = re.compile(r"server_tool_use|web_search_call|file_search_call|mcp_call|web_search_tool_result|web_fetch")
 
 
 def origins_of(
-    turns: Sequence[Turn], tools: Mapping[str, Origin], before: Sequence[Record] = ()
+    turns: Sequence[Turn],
+    tools: Mapping[str, Origin],
+    before: Sequence[Record] = (),
+    known: Container[int] = frozenset(),
 ) -> list[Origin | None] | None:
     """Return the class of origin of each turn, where it is not what its role implies; None if that is so of all.
 
     Args:
         turns: The turns, in order.
         tools: The classes of tools by their names. Another one is of the web if its name says so, or else a tool.
-        before: The stored turns before these, as of `exchange`.
+        before: The last stored turns, as of `exchange`.
+        known: The indexes of the turns that are stored. Those that the next ones may repeat are in `before`: a list
+            may leave out the messages of tools.
     """
-    if not before and not any(turn.role == "tool" or turn.metadata.get("parts") for turn in turns):
+    if not before and not any(of_role(turn.role) == TOOL or turn.metadata.get("parts") for turn in turns):
         return None
     hearing = Hearing(tools, before)
-    return [hearing.of(turn.role, turn.speaker, turn.metadata) for turn in turns]
+    out: list[Origin | None] = []
+    for index, turn in enumerate(turns):
+        if index in known:
+            hearing.note_calls(turn.metadata)
+            out.append(None)
+        else:
+            out.append(hearing.of(turn.role, turn.speaker, turn.metadata))
+    return out
 
 
 def exchange(turns: Iterable[Record]) -> tuple[Record, ...]:
@@ -49,12 +63,16 @@ def exchange(turns: Iterable[Record]) -> tuple[Record, ...]:
     """
     found: list[Record] = []
     for turn in turns:
-        if found and found[-1].role == "user" and not _has_next_text(turn.role, turn.metadata):
+        if (
+            found
+            and begins(found[-1].role, found[-1].effective_origin)
+            and not _has_next_text(turn.role, turn.metadata)
+        ):
             break
         found.append(turn)
-        if turn.role == "assistant":
+        if _answers(turn.role):
             break
-    if not any(turn.role in ("tool", "assistant") for turn in found):
+    if all(_says(turn.role) == USER for turn in found):
         return ()
     return tuple(reversed(found))
 
@@ -73,22 +91,35 @@ class Hearing:
         self._names: dict[str, str] = {}
         self._continues = False  # a turn of the user that comes now is of the same message as a result
         for turn in before:
-            self.of(turn.role, turn.speaker, turn.metadata)
-            if turn.role == "tool" or (turn.role == "assistant" and turn.effective_origin != ASSISTANT):
+            self.of(turn.role, turn.speaker, turn.metadata, turn.effective_origin)
+            if _says(turn.role) == TOOL or (_answers(turn.role) and turn.effective_origin != ASSISTANT):
                 self._hear(turn.effective_origin)
 
-    def of(self, role: str | None, speaker: str | None, metadata: Mapping[str, Any]) -> Origin | None:
-        """Return the class of the next turn; None if it is what its role implies."""
+    def note_calls(self, metadata: Mapping[str, Any]) -> None:
+        """Note the tools that a turn calls."""
         self._names.update(_calls(metadata))
+
+    def of(
+        self, role: str | None, speaker: str | None, metadata: Mapping[str, Any], writer: Origin = USER
+    ) -> Origin | None:
+        """Return the class of the next turn; None if it is what its role implies.
+
+        Args:
+            role: Its role.
+            speaker: Its speaker.
+            metadata: Its metadata.
+            writer: The class of who stores it, or of the stored turn.
+        """
+        self.note_calls(metadata)
         continues, self._continues = self._continues, _has_next_text(role, metadata)
-        if role == "user":
+        if begins(role, writer):
             if not continues:
                 self._heard = None
-        elif role == "tool":
+        elif _says(role) == TOOL:
             own = origin_of_tool(_tool(speaker, metadata, self._names), self._tools)
             self._hear(own)
             return None if own == TOOL else own
-        elif role == "assistant":
+        elif _answers(role):
             for name in _served(metadata):
                 self._hear(origin_of_tool(name, self._tools))
             return self._heard
@@ -98,9 +129,24 @@ class Hearing:
         self._heard = origin if self._heard is None else least((self._heard, origin))
 
 
+def _says(role: str | None) -> Origin | None:
+    """Return whose word a turn of a role is."""
+    return of_role(role) if isinstance(role, str) else None  # an importer has not checked it
+
+
+def begins(role: str | None, origin: str) -> bool:
+    """Return whether a turn begins an exchange: one of the user, which no page or tool has written."""
+    return _says(role) == USER and RANKS[origin] >= RANKS[ASSISTANT]
+
+
+def _answers(role: str | None) -> bool:
+    """Return whether a turn is an answer of a model, and no prompt."""
+    return _says(role) == ASSISTANT and role not in _PROMPTS
+
+
 def _has_next_text(role: str | None, metadata: Mapping[str, Any]) -> bool:
     """Return whether the text of a user after a turn is of the same message: in Anthropic's API, results come first."""
-    return role == "tool" and "tool_use_id" in metadata
+    return _says(role) == TOOL and "tool_use_id" in metadata
 
 
 def origin_of_tool(name: str | None, tools: Mapping[str, Origin]) -> Origin:

@@ -129,7 +129,9 @@ async def change_record(exchange: Exchange) -> Response:
     place = exchange.place(given.pop("in", None))
     _check_names(given, "id", "record_id")
     changed = await exchange.on_memory("update", WRITE, lambda memory: memory.update(record_id, **given), place)
-    return exchange.json_answer(record_json(changed))
+    # A proposal beside the record, which is of a higher class of origin than the token.
+    status = HTTPStatus.OK if changed.id == record_id else HTTPStatus.ACCEPTED
+    return exchange.json_answer(record_json(changed), status)
 
 
 async def forget_record(exchange: Exchange) -> Response:
@@ -323,7 +325,7 @@ ROUTES = (
         "/records/{id:path}",
         ("PATCH",),
         change_record,
-        "Change fields of a record. null clears a field.",
+        "Change fields of a record. null clears a field. 202: a proposal was stored beside it.",
         {**_CHANGED, "expect": "string"},
         cleared=_CLEARED,
         answer="Record",

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -165,6 +165,10 @@ class _Released(StreamingResponse):
             self._release()
 
 
+#: Outcomes of an import that have no effect yet; counted if there are any.
+_KEPT: tuple[Literal["proposed", "quarantined"], ...] = ("proposed", "quarantined")
+
+
 async def import_records(exchange: Exchange) -> Response:
     exchange.check_query()
     place = exchange.place()
@@ -197,6 +201,9 @@ async def import_records(exchange: Exchange) -> Response:
             )
             for name in ("created", "updated", "unchanged"):
                 counts[name] += report.count(name)
+            for kept in _KEPT:
+                if report.count(kept):
+                    counts[kept] = counts.get(kept, 0) + report.count(kept)
             refused += ((numbered[each.index][0], each.reason) for each in report.failed)
         counts["refused"] += len(refused)
         listed = sorted(refused, key=lambda each: each[0])[: _LISTED - len(failed)]

@@ -125,11 +125,12 @@ def _rollback(call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
     restored = memory.rollback(target_of(arguments["to"], zone_of_store(memory)), actor=call.actor, reason=call.tool)
     out: dict[str, Any] = {"seq": restored.seq, "changed": sum(part.changed for _, part in restored.each())}
     notes = []
-    for name in ("erased", "damaged"):
+    for name in ("erased", "damaged", "conflicts"):
         ids = [record_id for _, part in restored.each() for record_id in getattr(part, name)]
         if ids:
             out[name] = ids[:_MOST_IDS]
-            notes.append(f"{len(ids)} records were not restored because they are {name}.")
+            why = "of a higher class of origin than this connection" if name == "conflicts" else name
+            notes.append(f"{len(ids)} records were not restored because they are {why}.")
     if out["changed"]:
         notes.append(f"To take this back, roll back to {restored.seq - 1}.")
     return ToolResult(out, notes=tuple(notes))
@@ -220,7 +221,9 @@ TOOLS = (
         ),
         inputs={"to": string(f"The moment: {_MOMENT}")},
         required=("to",),
-        outputs=result({"erased": array(string()), "damaged": array(string())}, seq=integer(), changed=integer()),
+        outputs=result(
+            dict.fromkeys(("erased", "damaged", "conflicts"), array(string())), seq=integer(), changed=integer()
+        ),
         run=_rollback,
         destructive=True,
         whole=True,

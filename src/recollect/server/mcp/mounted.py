@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import Memory
 from recollect.errors import AccessError, RecollectError
-from recollect.records.origins import ASSISTANT, least
+from recollect.records.origins import ASSISTANT, RANKS, USER, least
 from recollect.server.calls import ClientCalls, internal_error
 from recollect.server.mcp.http import PATH
 from recollect.server.mcp.protocol import Protocol
@@ -45,7 +45,9 @@ class SharedAccess(Access):
         def view(memory: Memory) -> Memory:
             inside = memory.namespace(namespace)
             inside = inside.scoped(**fixed) if fixed else inside
-            return of_client(inside, least((grant.origin, ASSISTANT)))
+            origin = least((grant.origin, ASSISTANT))
+            # One that may write as the user over HTTP names itself the same when it does.
+            return of_client(inside, origin) if RANKS[grant.origin] < RANKS[USER] else inside.as_origin(origin)
 
         self._narrowed = view
 

@@ -19,7 +19,7 @@ from recollect import Batch, Memory
 from recollect.arguments.tools import Mismatch, Schema, Tool, kind_of, mapping, mismatches
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.quoting import shown
-from recollect.records.origins import ASSISTANT, USER, Origin
+from recollect.records.origins import ASSISTANT, RANKS, USER, Origin
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.served_memory import Opener, ServedMemory
 
@@ -30,7 +30,7 @@ GRAPH_TOKENS = 20_000
 def of_client(memory: Memory, origin: Origin) -> Memory:
     """Return a memory as a class of origin writes it whose actor is the name of a client."""
     view = memory.as_origin(origin)
-    view._place = view._place._replace(is_client=True)
+    view._place = view._place._replace(client="mcp")
     return view
 
 
@@ -61,12 +61,16 @@ class Access(ServedMemory):
 
         super().__init__(opener, read_only=read_only, view=view)
         self.user = user
+        self._is_trusted = RANKS[origin] >= RANKS[USER]
         self.graph_tokens = graph_tokens
         self.graph = SharedGraph(self.reading)
 
     def signed(self, stated: str | None) -> str | None:
-        """Return what commits name as the actor, of a client that states a name."""
-        return stated
+        """Return what commits name as the actor, of a client that states a name.
+
+        What it writes for the user is not its own, which it may change as a model later.
+        """
+        return f"{stated} (as user)" if stated and self._is_trusted else stated
 
 
 #: Maximum number of invalid arguments that an error lists: a call of a few megabytes can have a million.
