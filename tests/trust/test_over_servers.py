@@ -177,9 +177,11 @@ def test_over_http_a_proposal_says_so(server: Server, tokens: dict[str, str]) ->
     assert (same.status, same.json["id"]) == (200, "pay")
     other = server("PATCH", f"{path}/records/pay", {"content": "The account is 9917."}, token=tokens["assistant"])
     assert (other.status, other.json["supersedes"]) == (202, ["pay"])
-    lines = [{"content": "A wish", "id": "wish", "pinned": True}]
-    done = server("POST", f"{path}/import", json.dumps(lines[0]).encode(), token=tokens["assistant"])
-    assert done.json["created"] + done.json.get("proposed", 0) == 1, done.json
+    line = json.dumps({"content": "A wish", "id": "wish"}).encode()
+    policies = {"op": "set_policies", "origins": {"assistant": "quarantine"}}
+    assert server("POST", f"{path}/execute", policies, token=tokens["owner"]).status == 200
+    done = server("POST", f"{path}/import", line, token=tokens["assistant"])
+    assert (done.json["created"], done.json["quarantined"]) == (0, 1)
 
 
 def test_over_http_who_may_write_as_the_user_has_no_exception_by_name(server: Server) -> None:

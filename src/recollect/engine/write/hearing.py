@@ -1,6 +1,6 @@
 """Turns that are stored one by one, or as records: which of them may repeat what a tool has returned.
 
-A list of messages says so itself (`messages.Addition`). Of other turns it is known from those that were stored before.
+This is known from the turns that are stored before them. `messages.Addition` does the same for a list of messages.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ from recollect.text.manner import STANDING_TAGS
 
 #: The fields that a proposal to change a turn does not have, since it is none.
 _OF_TURNS = ("role", "speaker", "conversation", "session", "position")
+#: Number of positions before a turn that are looked up one by one.
+_NEAR = 16
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
 
@@ -178,20 +180,31 @@ class Judging(Staging):
         return with_heard(drafts, self._turns_before, self._origin, known)
 
     def _turns_before(self, draft: Draft) -> Iterator[Record]:
-        """Yield the turns before one, the last first, also those in quarantine."""
-        position = self._with_position(draft.record).position
-        assert draft.record.conversation is not None
+        """Yield the turns before one that the scope shows, the last first, also those in quarantine.
+
+        Cost:
+            A look-up for each of the last positions, which nearly always have what is asked for; then a search.
+        """
+        position, conversation = self._with_position(draft.record).position, draft.record.conversation
+        assert conversation is not None
         assert position is not None
-        turns = AllOf.of(Is("conversation", (draft.record.conversation,)), Is("kind", (CONVERSATION,)))
+        has_apart = self.admission.keeps_away or self._tx.head(self._branch.reserved(QUARANTINED)).seq
+        writers = [self, self._apart()] if has_apart else [self]
+        for at in range(position, max(position - _NEAR, -1), -1):
+            for each in writers:
+                for stored in each._tx.turns_at(each._branch, conversation, at):
+                    record = each.live(Record.load(stored.payload).id)
+                    if record is not None and self._scope.admits(record):
+                        yield record
+        of_conversation = Is("conversation", (conversation,)), Is("kind", (CONVERSATION,))
+        turns = AllOf.of(self._scope.filter, *of_conversation)
 
         def of(writer: Judging) -> Iterator[Record]:
             return self._tx.select(writer._branch, turns, order="last", now=self._micros)
 
-        has_apart = self.admission.keeps_away or self._tx.head(self._branch.reserved(QUARANTINED)).seq
-        writers = [self, self._apart()] if has_apart else [self]
-        for each in heapq.merge(*map(of, writers), key=lambda turn: -(turn.position or 0)):
-            if (each.position or 0) <= position:
-                yield each
+        for record in heapq.merge(*map(of, writers), key=lambda turn: -(turn.position or 0)):
+            if record.position is None or record.position <= position - _NEAR:
+                yield record
 
     def _with_position(self, record: Record) -> Record:
         """Return the record; a turn without a position gets the one after the last of its conversation."""

@@ -1,4 +1,4 @@
-"""What a transaction has written to a branch so far, and the commit that this becomes.
+"""The staged writes of a transaction to one branch: what is live, what was put and dropped, and their commit.
 
 Each write changes the heads at once, so that what follows sees its effects. At the end, the net effect determines the
 Merkle root and is appended to the log.
@@ -51,7 +51,7 @@ class Comparing(Protocol):
 
 
 class Staging(Naming):
-    """The writes of one commit, which know neither operations nor classes of origin.
+    """The writes of one commit, without the rules of operations and of classes of origin (`writer`, `judging`).
 
     Attributes:
         before: The root that the commit follows, set by `commit`.
