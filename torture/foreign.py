@@ -20,7 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from recollect.errors import RecollectError
@@ -55,7 +55,7 @@ for number in range(10**6):
                     c.execute("VACUUM INTO ?", (copy,))
                 print(before, copy, flush=True)
         c.close()
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError:  # it is busy, or encrypted
         pass
 """
 
@@ -69,7 +69,7 @@ def _write(path: Path, seed: int, pipe: int) -> None:
             case 0:
                 memory.recall(f"letter {number // 2}", k=3)
             case 1:
-                with closing(sqlite3.connect(path)) as own:
+                with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as own:
                     own.execute("SELECT count(*) FROM heads").fetchall()
             case 2:
                 path.read_bytes()
@@ -120,7 +120,7 @@ def _one(folder: Path, seed: int, *, looks_last: bool) -> str:
     if errors := [each for each in acknowledgements if isinstance(each, str)]:
         return errors[0]
     if looks_last:
-        with closing(sqlite3.connect(path)) as connection:
+        with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as connection:
             connection.execute("SELECT count(*) FROM heads").fetchall()
     acknowledged = {"first", *(each for line in acknowledgements for each in line)}
     with warnings.catch_warnings():

@@ -25,7 +25,7 @@ from recollect.stores.sql import group_writer
 from recollect.stores.sqlite import store as sqlite_store
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import memory_on
-from torture.trials import Trial
+from torture.trials import Trial, store_at
 
 #: Where a line may be interrupted: ours, and the context managers that ours are made of.
 OURS = (os.path.dirname(recollect.__file__) + os.sep, contextlib.__file__)
@@ -177,7 +177,7 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Interruptions at lines of one kind of call, while another thread comes to wait."""
     rng = random.Random(seed)
     name = rng.choice(sorted(CALLS))
-    store = SqliteStore(folder / "interrupted.db", timeout_s=600, durability="normal")
+    store = store_at(folder / "interrupted.db", timeout_s=600, durability="normal")
     memory = memory_on(store)
     count = lines_of(memory, name)
     for at in sorted(rng.sample(range(1, count + 1), min(_LINES, count))):

@@ -26,11 +26,10 @@ from recollect.errors import (
 )
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
-from recollect.stores.sqlite.store import SqliteStore
 from torture.power import NAME, answers, quiet, small
 from torture.recording import recorded
 from torture.script import Script, Step, failing_store, lead, play, state_of
-from torture.trials import Trial, fast_folder
+from torture.trials import Trial, fast_folder, store_at
 
 #: What fails, and how. Asking for a file's size does not: SQLite can do without the answer in the middle of a commit,
 #: goes on, and apsw raises the error all the same, which no system's own error would be.
@@ -109,7 +108,7 @@ class Run:
 
     def _open(self) -> Memory:
         if self._memory is None:
-            self._memory = self._script.memory(failing_store(SqliteStore(self._folder / NAME)))
+            self._memory = self._script.memory(failing_store(store_at(self._folder / NAME)))
         return self._memory
 
     def _do(self, step: Step) -> None:

@@ -23,12 +23,11 @@ from pathlib import Path
 from recollect.errors import RecollectError, StoreFullError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
 from torture.power import answers, quiet, small
 from torture.recording import recorded
 from torture.script import FAILING, Script, lead, play, state_of
-from torture.trials import Trial
+from torture.trials import Trial, store_at
 
 NAME = "killed.db"
 #: So many kills for each seed.
@@ -103,7 +102,7 @@ class _Child:
             raise StoreFullError(str(self._folder), "injected")
 
     def _open(self) -> Memory:
-        return self._script.memory(SteppedStore(SqliteStore(self._folder / NAME), self._on_step))
+        return self._script.memory(SteppedStore(store_at(self._folder / NAME), self._on_step))
 
     def run(self) -> None:
         with small(), quiet(), recorded(self._folder, self._on_file):

@@ -29,12 +29,11 @@ from recollect.memory import Memory, RecollectWarning
 from recollect.memory.opening import open as open_memory
 from recollect.stores import roots
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.values import Durability
 from torture.disk import MODES, Disk, Event, write_out
 from torture.recording import recorded
 from torture.script import AGENT, Script, State, failing_store, play, state_of
-from torture.trials import Trial, fast_folder
+from torture.trials import Trial, fast_folder, store_at
 
 NAME = "power.db"
 #: Cuts of a run with durability "full", and of one with "normal".
@@ -100,7 +99,7 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
     script = Script(seed)
     expected = script.roots()
     with small(), recorded(folder) as recorder:
-        store = failing_store(SqliteStore(folder / NAME, durability=durability))
+        store = failing_store(store_at(folder / NAME, durability=durability))
         problem = ""
         memory = script.memory(store)
         marks: list[State] = []
@@ -109,7 +108,7 @@ def record(seed: int, folder: Path, durability: Durability = "full") -> Recordin
                 script.set_clock(number)
                 if step.reopens:
                     memory.close()
-                    memory = script.memory(failing_store(SqliteStore(folder / NAME, durability=durability)))
+                    memory = script.memory(failing_store(store_at(folder / NAME, durability=durability)))
                 else:
                     play(step, memory, lambda record_id: recorder.acknowledge(record_id=record_id))
                 marks.append(state_of(memory))

@@ -42,6 +42,9 @@ _REFUSED = {
     "access": apsw.SQLITE_IOERR_ACCESS,
 }
 
+#: The functions of `recollect.stores.files` that are replaced.
+_FUNCTIONS = ("create", "write", "read", "replace", "link", "remove", "make_folder", "sync_folder")
+
 #: Told of each operation before it is done (its kind and path): an errno lets it fail, None lets it happen. The kinds
 #: are read, write, sync, truncate, size, open, access, remove, create, replace and make_folder.
 Before = Callable[[str, str], int | None]
@@ -223,7 +226,7 @@ def _is_injected(error: BaseException) -> bool:
 def recorded(folder: Path, before: Before | None = None) -> Iterator[Recorder]:
     """Record what is done to files in a folder, which should be empty at first. Stores must be closed within."""
     recorder = Recorder(folder, before)
-    kept = {name: getattr(files, name) for name in ("create", "write", "read", "replace", "remove", "make_folder")}
+    kept = {name: getattr(files, name) for name in _FUNCTIONS}
     system = _System(recorder)
     hook = sys.excepthook
     # SQLite makes do without some of what fails: then nobody is there to be told, and apsw asks this hook to print it.
@@ -257,7 +260,7 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
         if name is not None:
             recorder.number(name)
 
-    def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
+    def write(path: str, parts: Iterable[bytes | memoryview], *, lasting: bool = False) -> None:
         name = inside("create", path)
         at = 0
 
@@ -271,7 +274,9 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
                 at += len(data)
                 yield data
 
-        real["write"](path, told())
+        real["write"](path, told(), lasting=lasting)
+        if lasting and name is not None:
+            recorder.note(Event("sync", recorder.number(name), len(recorder.events)))
 
     def read(path: str, most: int = -1) -> NDArray[np.uint8]:
         inside("read", path)
@@ -283,6 +288,18 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
         real["replace"](path, by)
         if name is not None and former is not None:
             recorder.name((name, recorder.number(former)), (former, None))
+
+    def link(path: str, source: str) -> None:
+        name, former = inside("replace", path), recorder.within(source)
+        real["link"](path, source)
+        if name is not None and former is not None:
+            recorder.name((name, recorder.number(former)))
+
+    def sync_folder(path: str) -> None:
+        real["sync_folder"](path)
+        name = recorder.within(os.path.join(path, "any"))
+        if name is not None:
+            recorder.note_synced_folder(name)
 
     def remove(path: str) -> None:
         name = inside("remove", path)
@@ -304,6 +321,8 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
         "write": write,
         "read": read,
         "replace": replace,
+        "link": link,
+        "sync_folder": sync_folder,
         "remove": remove,
         "make_folder": make_folder,
     }

@@ -2,6 +2,7 @@
 
     python -m torture [--short] [--seed N] [--part NAME ...]      make torture, make torture-short
     python -m torture --part kill --seeds 17,42                   these trials again
+    python -m torture --encrypted                                 on encrypted stores
 
 A part is a module with `trials(seed, folder)`. The seeds of a run follow from its own seed, so a run can be repeated as
 a whole, and a trial by itself. The last line is "N passed, N failed"; the exit code is 1 if any failed.
@@ -25,6 +26,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect.stores.sealing.secrets import SECRET_VARIABLE
 from torture.trials import Trial, Trials
 
 
@@ -129,12 +131,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--short", action="store_true", help="the short form, for every change")
     parser.add_argument("--seed", type=int, default=None, help="of the run; default: another each time")
     parser.add_argument("--part", action="append", choices=sorted(PARTS), help="only this one; may be repeated")
+    parser.add_argument("--encrypted", action="store_true", help="on encrypted stores")
     parser.add_argument("--seeds", help="just these seeds, with commas between them; needs one --part")
     chosen = parser.parse_args(arguments)
     if chosen.seeds and len(chosen.part or ()) != 1:
         parser.error("--seeds needs one --part")
+    if chosen.encrypted:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ[SECRET_VARIABLE] = os.path.join(folder, "secret")
+            Path(folder, "secret").write_text(os.urandom(32).hex())
+            return _run(chosen)
+    return _run(chosen)
+
+
+def _run(chosen: argparse.Namespace) -> int:
     seed = random.SystemRandom().randrange(2**31) if chosen.seed is None else chosen.seed
-    print(f"seed {seed}, {'short' if chosen.short else 'long'} form", flush=True)
+    stores = " on encrypted stores" if chosen.encrypted else ""
+    print(f"seed {seed}, {'short' if chosen.short else 'long'} form{stores}", flush=True)
     passed = failed = 0
     for name in chosen.part or PARTS:
         part = PARTS[name]

@@ -8,6 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.stores.sealing.secrets import secret_or_default
+from recollect.stores.sqlite.store import SqliteStore
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,12 @@ class Trial:
 
 #: The trials of a seed, done in a folder of their own that is empty.
 Trials = Callable[[int, Path], Iterator[Trial]]
+
+
+def store_at(path: Path, **options: Any) -> SqliteStore:
+    """A store, encrypted where the torture is that of encrypted ones. Its roots are those of a model in memory."""
+    return SqliteStore(path, key=PUBLIC_KEY, secret=secret_or_default(None), **options)
+
 
 _IN_MEMORY = Path("/dev/shm")
 

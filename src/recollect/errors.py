@@ -53,6 +53,10 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             NewerFormatError
             OlderFormatError
             WrongKeyError
+            SecretNeededError
+            WrongSecretError
+            KeyFileMissingError
+            NotEncryptedError
             DamagedStoreError
             ReadOnlyStoreError
             StoreBusyError
@@ -842,6 +846,43 @@ class WrongKeyError(StoreError):
 
     code = "wrong_key"
     _template = "{0} was created with another key; it was not changed: open it with that key (key=..., --key-file)"
+
+
+class SecretNeededError(StoreError):
+    """The store is encrypted, and no secret was given."""
+
+    code = "secret_needed"
+    _template = "{0} is encrypted{detail}; nothing was read: give its secret (secret=..., --secret-file)"
+
+
+class WrongSecretError(StoreError):
+    """The store is encrypted, and the secret does not open it."""
+
+    code = "wrong_secret"
+    _template = (
+        "{0} does not open with this secret{detail}; nothing was read: give another one; "
+        "`recollect key list` shows which kinds there are"
+    )
+
+
+class KeyFileMissingError(StoreError):
+    """The key file of an encrypted store is missing or corrupt. Without it, no secret opens the store."""
+
+    code = "key_file_missing"
+    _template = (
+        "{0} is encrypted and has no usable key file{detail}; nothing was read: "
+        "copy the key file back, from beside a backup (BACKUP.keys) or from `recollect key export`"
+    )
+
+
+class NotEncryptedError(StoreError):
+    """A secret was given for a store that is not encrypted."""
+
+    code = "not_encrypted"
+    _template = (
+        "{0} is not encrypted{detail}, so its secret was not used; nothing was read: "
+        "run `recollect encrypt` on it, or open it without a secret"
+    )
 
 
 class DamagedStoreError(StoreError):

@@ -31,6 +31,8 @@ from recollect.records.record import utc_now
 from recollect.stores import files
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sealing.keys import Secret, check_secret
+from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.values import DURABILITIES, Durability
 from recollect.text.unicode import has_surrogate
 
@@ -82,6 +84,7 @@ def open(  # noqa: A001 - recollect.open is the name
     on_call: OnCall | None = None,
     zone: tzinfo | str | None = None,
     read_from: str | None = None,
+    secret: Secret | None = None,
 ) -> Memory:
     """Open a memory: one namespace of a store. The store is created if there is none.
 
@@ -122,6 +125,10 @@ def open(  # noqa: A001 - recollect.open is the name
         read_from: The address of a standby of the server at `path`. Reads go there if it has every commit that this
             process, or the client of a server, has seen of the memory; else they wait for it, at most 50 ms, and then
             go to `path`.
+        secret: What opens an encrypted file (docs/encryption.md): 32 bytes, a passphrase, or a function that asks a key
+            service (`recollect.stores.sealing.keys.AskKey`). A file that is created with one is encrypted: the store,
+            its WAL, its index files and its backups. Default: the secret in the file that RECOLLECT_SECRET_FILE names,
+            or else none.
 
     Returns:
         The memory. Close it with `close()`, or use it as a context manager.
@@ -134,10 +141,15 @@ def open(  # noqa: A001 - recollect.open is the name
         NewerFormatError: The store was written by a newer release.
         OlderFormatError: The store has a format that this release no longer reads.
         WrongKeyError: The store was created with another key.
+        SecretNeededError: The store is encrypted, and there is no secret.
+        WrongSecretError: The store is encrypted, and the secret does not open it.
+        KeyFileMissingError: The store is encrypted, and its key file is missing or corrupt.
+        NotEncryptedError: The store is not encrypted, and there is a secret.
+        MissingExtraError: The store is encrypted, and the library for that is not installed.
         StoreIOError: The file cannot be read or written.
 
     Cost:
-        Milliseconds. Indexes are loaded or built on first use.
+        Milliseconds. Indexes are loaded or built on first use. A passphrase takes a tenth of a second and 64 MiB.
     """
     name = namespace_name(namespace)
     if clock is not None and not callable(clock):
@@ -152,11 +164,13 @@ def open(  # noqa: A001 - recollect.open is the name
         check_tag(language)
     if on_call is not None and not callable(on_call):
         raise InvalidArgumentError("on_call", on_call, "must be a function of a call")
+    if secret is not None:
+        check_secret("secret", secret)
     stated = None if zone is None else name_of(zone)
     for_indexes = _memory_limit("index_bytes", index_bytes, INDEX_BYTES_VARIABLE, INDEX_BYTES)
     for_vectors = _memory_limit("vector_bytes", vector_bytes, VECTOR_BYTES_VARIABLE, VECTOR_BYTES)
     model = _embedder(embedder)
-    store = open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability, stated, read_from)
+    store = open_store(path, create, read_only, key, timeout, durability, stated, read_from, secret)
     try:
         _check_zone(store, stated)
     except RecollectError:
@@ -300,11 +314,12 @@ def open_store(
     path: str | os.PathLike[str] | None,
     create: bool,
     read_only: bool,
-    key: bytes,
+    key: bytes | None,
     timeout_s: float,
     durability: Durability,
     zone: str | None,
     read_from: str | None = None,
+    secret: Secret | None = None,
 ) -> Store:
     """Open a store without a memory on it. The arguments are those of `open`; `zone` is that of a new store."""
     if path is None:
@@ -322,8 +337,12 @@ def open_store(
         raise InvalidArgumentError("path", location, "must be a path or an address")
     if read_from is not None and "://" not in location.removeprefix("sqlite:///"):
         raise UnsupportedError("read_from", "it is for a store on a server, which can have standbys")
+    if secret is not None and (location == ":memory:" or "://" in location.removeprefix("sqlite:///")):
+        raise UnsupportedError(
+            "secret", "it is for a store in a file: what is in memory or on a server is not encrypted"
+        )
     if location == ":memory:":
-        return MemoryStore(key=key, timeout_s=timeout_s, zone=zone or "UTC")
+        return MemoryStore(key=key or PUBLIC_KEY, timeout_s=timeout_s, zone=zone or "UTC")
     if location.startswith("sqlite:///"):
         location = location.removeprefix("sqlite:///")
         if not location:
@@ -331,7 +350,7 @@ def open_store(
     elif re.match("postgres(ql)?:(?!//)", location):
         raise InvalidArgumentError("path", location.partition(":")[0] + ":...", "an address begins with postgresql://")
     elif "://" in location:
-        return _open_address(location, create, read_only, key, timeout_s, durability, zone, read_from)
+        return _open_address(location, create, read_only, key or PUBLIC_KEY, timeout_s, durability, zone, read_from)
     elif len(location) < _MOST_OF_ADDRESS and _SERVER.fullmatch(location) and not os.path.exists(location):
         rule = (
             "looks like a server: recollect.connect() and commands take http://HOST:PORT, and a store on PostgreSQL is "
@@ -348,6 +367,7 @@ def open_store(
         timeout_s=timeout_s,
         durability=durability,
         zone_of_new=zone_of_new if zone is None else lambda: zone,
+        secret=secret_or_default(secret),
     )
     if store.renewed:
         warnings.warn(store.renewed, RecollectWarning, stacklevel=4)

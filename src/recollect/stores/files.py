@@ -62,11 +62,18 @@ def open_regular(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -
     return descriptor
 
 
-def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Create a file with mode 0600 from these parts; it must not exist."""
+def write(path: str, parts: Iterable[bytes | memoryview], *, lasting: bool = False) -> None:
+    """Create a file with mode 0600 from these parts; it must not exist.
+
+    Args:
+        lasting: Make its bytes durable; `sync_folder` does the same for its name.
+    """
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         for part in parts:
             file.write(part)
+        if lasting:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def read(path: str, limit: int = -1) -> NDArray[np.uint8]:
@@ -80,6 +87,11 @@ def read(path: str, limit: int = -1) -> NDArray[np.uint8]:
 def replace(path: str, source: str) -> None:
     """Rename the file `source` to `path` atomically."""
     os.replace(source, path)
+
+
+def link(path: str, source: str) -> None:
+    """Give the file `source` the name `path`, too. Raise FileExistsError if there is a file at `path`."""
+    os.link(source, path)
 
 
 def remove(path: str) -> None:

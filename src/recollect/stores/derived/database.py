@@ -18,6 +18,8 @@ from typing import Any, ClassVar, TypeVar
 import apsw
 
 from recollect.stores import files
+from recollect.stores.sealing.keys import Unlocked
+from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import few_steps, has_snapshot, in_turn, made_by, structure
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
@@ -46,6 +48,7 @@ class DerivedDatabase:
         folder: `FILE.index`, created with mode 0700 when first needed; None keeps the data in memory.
         uuid: The uuid of the store. What belongs to another store in that folder is not used.
         read_only: Write nothing, only read what exists.
+        keys: The data keys of an encrypted store, with which the file is encrypted, too.
     """
 
     #: The name of the file, and the statements that create all of its tables.
@@ -68,7 +71,8 @@ class DerivedDatabase:
     #: The warning if the file cannot be used, with its path and the reason.
     WARNING: ClassVar[str]
 
-    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
+    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False, keys: Unlocked | None = None) -> None:
+        self._cipher = None if keys is None else keys.pages(self.NAME)
         self._path = None if folder is None else os.path.join(folder, self.NAME)
         self._uuid = uuid
         self._read_only = read_only
@@ -88,7 +92,9 @@ class DerivedDatabase:
         """Open the file, or a database in memory if there is none that may be opened."""
         if self._path is None or (self._read_only and self._identity() is None):
             return in_memory(self.TABLES)
-        connection = connect(self._path, self.TABLES, read_only=self._read_only, timeout_ms=self.TIMEOUT_MS)
+        connection = connect(
+            self._path, self.TABLES, read_only=self._read_only, timeout_ms=self.TIMEOUT_MS, cipher=self._cipher
+        )
         try:
             if self._read_only:
                 return self._readable(connection)
@@ -185,13 +191,21 @@ def column(kind: type[T], value: Any) -> T:
     return value
 
 
-def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int = _TIMEOUT_MS) -> apsw.Connection:
+def connect(
+    path: str,
+    tables: str,
+    *,
+    read_only: bool = False,
+    timeout_ms: int = _TIMEOUT_MS,
+    cipher: PageCipher | None = None,
+) -> apsw.Connection:
     """Open a file of `FILE.index`. Create it with mode 0600 if it is missing, and its tables if it has none.
 
     Args:
         tables: The statements that create all of its tables.
         read_only: Create nothing.
         timeout_ms: Maximum wait for a lock.
+        cipher: The cipher of an encrypted file.
 
     Raises:
         UnusableError: It is not a regular file, or has other tables.
@@ -208,11 +222,11 @@ def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int 
     # SQLite must not follow a link at the file itself, but the folder may be one, so it is resolved here.
     real = os.path.join(os.path.realpath(folder), name)
     flags = apsw.SQLITE_OPEN_READONLY if read_only else _WRITES
-    connection = checksums.connect(real, flags | apsw.SQLITE_OPEN_NOFOLLOW)
+    connection = checksums.connect(real, flags | apsw.SQLITE_OPEN_NOFOLLOW, cipher=cipher)
     try:
         connection.set_busy_timeout(timeout_ms)
         if not read_only:
-            checksums.begin(connection)
+            checksums.begin(connection, cipher)
             connection.execute("PRAGMA secure_delete = ON").fetchall()  # what is deleted is overwritten
         if not _has(connection, tables) and not read_only:
             with writing(connection):
@@ -273,6 +287,7 @@ def _has(connection: apsw.Connection, tables: str) -> bool:
 def in_memory(tables: str) -> apsw.Connection:
     """Open a database in memory with these tables."""
     connection = apsw.Connection(":memory:")
+    connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
     connection.execute(tables).fetchall()
     return connection
 

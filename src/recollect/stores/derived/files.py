@@ -11,6 +11,7 @@ from recollect.stores.derived.shared_vectors import SharedVectorFile
 from recollect.stores.derived.sharing import SegmentSharing
 from recollect.stores.derived.usage import UsageFile
 from recollect.stores.derived.vectors import VectorFile
+from recollect.stores.sealing.keys import Unlocked
 
 
 class DerivedFiles:
@@ -26,6 +27,7 @@ class DerivedFiles:
         of_machine: The folder is not the one of all processes that use the store, but of those of this machine.
         segments: The segments that machines share; None if they share none.
         vectors: The vectors that machines share; None if they share none.
+        keys: The data keys of an encrypted store, with which all files are encrypted, too.
     """
 
     def __init__(
@@ -38,7 +40,9 @@ class DerivedFiles:
         of_machine: bool = False,
         segments: SharedSegments | None = None,
         vectors: SharedVectors | None = None,
+        keys: Unlocked | None = None,
     ) -> None:
+        self._keys = keys
         self._of_machine = of_machine
         self._shared_segments = segments
         self._shared_vectors = vectors
@@ -51,7 +55,7 @@ class DerivedFiles:
         """Return the segment files; None in memory."""
         if self._folder is None:
             return None
-        return SegmentFiles(self._folder, self._uuid, read_only=self._read_only)
+        return SegmentFiles(self._folder, self._uuid, read_only=self._read_only, keys=self._keys)
 
     def sharing(self, files: SegmentFiles | None) -> SegmentSharing | None:
         """Return what this machine shares of its segment files with others; None if it shares nothing."""
@@ -61,21 +65,21 @@ class DerivedFiles:
 
     def full_text(self) -> FullText:
         """Return the full-text index."""
-        return FullText(None if self._read_only else self._folder, self._uuid)
+        return FullText(None if self._read_only else self._folder, self._uuid, keys=self._keys)
 
     def uses(self) -> UsageFile:
         """Return the uses of the records."""
-        return UsageFile(None if self._read_only else self._folder, self._uuid)
+        return UsageFile(None if self._read_only else self._folder, self._uuid, keys=self._keys)
 
     def vectors(self) -> VectorFile:
         """Return the vectors of the texts."""
         if self._shared_vectors is not None:
             return SharedVectorFile(self._folder, self._uuid, self._key, self._shared_vectors)
-        return VectorFile(self._folder, self._uuid, self._key, read_only=self._read_only)
+        return VectorFile(self._folder, self._uuid, self._key, read_only=self._read_only, keys=self._keys)
 
     def log_tiles(self) -> LogTileFile:
         """Return the tiles of the log trees."""
-        return LogTileFile(self._folder, self._uuid, read_only=self._read_only)
+        return LogTileFile(self._folder, self._uuid, read_only=self._read_only, keys=self._keys)
 
     def cleaned(self) -> CleanedFile | None:
         """Return up to which commits this machine has removed what was erased; None: who erases does it for all."""

@@ -34,6 +34,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, UnusableError, column, in_memory, purged, remove, writing
+from recollect.stores.sealing.keys import Unlocked
 from recollect.stores.sqlite_base.connections import has_snapshot
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.text.words import runs
@@ -171,8 +172,8 @@ class FullText(DerivedDatabase):
     TIMEOUT_MS = 10_000
     WARNING = "the full-text index %s cannot be used (%s); it is rebuilt"
 
-    def __init__(self, folder: str | None, uuid: str) -> None:
-        super().__init__(folder, uuid)
+    def __init__(self, folder: str | None, uuid: str, *, keys: Unlocked | None = None) -> None:
+        super().__init__(folder, uuid, keys=keys)
         # `_lock` is taken to catch up, and to use an index in memory: only that has `_connection`.
         self._pool = threading.Lock()  # for `_file`, on which the connections are open, and for the fields below
         self._idle: list[apsw.Connection] = []

@@ -15,6 +15,7 @@ import apsw
 from recollect.ledger.commits import Branch
 from recollect.ledger.log_tiles import CompleteTile
 from recollect.stores.derived.database import DerivedDatabase, column, writing
+from recollect.stores.sealing.keys import Unlocked
 
 _TABLES = """
 CREATE TABLE logs (uuid TEXT, namespace TEXT, branch TEXT, size INTEGER, tree BLOB,
@@ -39,8 +40,8 @@ class LogTileFile(DerivedDatabase):
     TRANSIENT = (*DerivedDatabase.TRANSIENT, apsw.ReadOnlyError, apsw.CantOpenError)
     WARNING = "%s cannot be used (%s); the log is read instead"
 
-    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
-        super().__init__(folder, uuid, read_only=read_only)
+    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False, keys: Unlocked | None = None) -> None:
+        super().__init__(folder, uuid, read_only=read_only, keys=keys)
         #: What is not saved in the file.
         self._sizes: dict[Branch, tuple[int, bytes]] = {}
         self._tiles: dict[Branch, dict[tuple[int, int], CompleteTile]] = {}

@@ -9,6 +9,7 @@ and the index is rebuilt. Files are replaced atomically, by one process at a tim
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import logging
 import os
@@ -25,6 +26,9 @@ from recollect.indexes.words.segment import Segment, check_arrays
 from recollect.ledger.commits import Branch
 from recollect.stores import files
 from recollect.stores.derived.shared import Made
+from recollect.stores.sealing.chunks import FIRST_BYTES, ChunkCipher
+from recollect.stores.sealing.cipher import NotAuthenticError
+from recollect.stores.sealing.keys import Unlocked
 
 _log = logging.getLogger("recollect")
 _MAGIC = b"RclSeg1\n"
@@ -49,15 +53,21 @@ class SegmentFiles:
         folder: `FILE.index`, created with mode 0700 when first needed.
         uuid: The uuid of the store.
         read_only: Write nothing.
+        keys: The data keys of an encrypted store.
     """
 
-    def __init__(self, folder: str, uuid: str, *, read_only: bool = False) -> None:
+    def __init__(self, folder: str, uuid: str, *, read_only: bool = False, keys: Unlocked | None = None) -> None:
+        self._keys = keys
+        self._cipher = None if keys is None else ChunkCipher(keys.key("recollect.file.1 segment"))
         self._folder = folder
         self._uuid = uuid
         self._read_only = read_only
 
     def _path(self, branch: Branch) -> str:
-        name = hashlib.sha256(json.dumps([self._uuid, *branch]).encode()).hexdigest()[:32]
+        whose = json.dumps([self._uuid, *branch]).encode()
+        if self._keys is not None:  # so that no namespace can be guessed by the name of its file
+            whose = hmac.digest(self._keys.key("recollect.file.1 names"), whose, "sha256")
+        name = hashlib.sha256(whose).hexdigest()[:32]
         return os.path.join(self._folder, f"words-{name}.seg")
 
     def made(self, branch: Branch, rules: str) -> Made | None:
@@ -68,9 +78,9 @@ class SegmentFiles:
         """
         path = self._path(branch)
         try:
-            end = min(_header_end(files.read(path, _HEADER_AT)), _MAX_HEADER_BYTES)
-            made = self._made(_header(files.read(path, end)), branch, rules)
-        except (OSError, *_DECODING_ERRORS):
+            end = min(_header_end(self._start(path, _HEADER_AT)), _MAX_HEADER_BYTES)
+            made = self._made(_header(self._start(path, end)), branch, rules)
+        except (OSError, NotAuthenticError, *_DECODING_ERRORS):
             return None
         return made if isinstance(made, Made) else None
 
@@ -80,11 +90,21 @@ class SegmentFiles:
         try:
             # Not mapped: hashing costs more than reading, and a copy cannot be changed by another process.
             data = files.read(path)
+            data = data if self._cipher is None else self._cipher.open(data)
         except FileNotFoundError:
             return None
         except OSError as error:
             return self._unusable(path, str(error))
+        except NotAuthenticError:
+            return self._unusable(path, "it is not encrypted with the key of the store, or was changed")
         return self.decoded(branch, rules, data, path)
+
+    def _start(self, path: str, size: int) -> NDArray[np.uint8]:
+        """Return the first bytes of a file."""
+        if self._cipher is None:
+            return files.read(path, size)
+        found = self._cipher.first(files.read(path, FIRST_BYTES))
+        return found[:size] if size <= len(found) else self._cipher.open(files.read(path))[:size]
 
     def decoded(self, branch: Branch, rules: str, data: NDArray[np.uint8], where: str) -> tuple[Segment, Made] | None:
         """Return the segment in the bytes of a file and what it was built from; None after a warning if it is unusable.
@@ -93,7 +113,7 @@ class SegmentFiles:
             where: Where the bytes are from, for the warning.
         """
         try:
-            header, arrays = _decoded(data)
+            header, arrays = _decoded(data, authentic=self._cipher is not None)
             made = self._made(header, branch, rules)
             if not isinstance(made, Made):
                 return self._unusable(where, made)
@@ -162,7 +182,7 @@ class SegmentFiles:
                 draft = f"{path}.{os.getpid()}.new"
                 try:
                     # Not synced: the file is derived, and its digest detects one that was torn by a power cut.
-                    files.write(draft, parts)
+                    files.write(draft, parts if self._cipher is None else self._cipher.seal(parts))
                     files.replace(path, draft)
                 finally:
                     with suppress(OSError):
@@ -250,14 +270,18 @@ def _header(data: NDArray[np.uint8]) -> dict[str, Any]:
     return header
 
 
-def _decoded(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and arrays of `_encoded`'s bytes. Raise a decoding error if they are corrupt."""
+def _decoded(data: NDArray[np.uint8], *, authentic: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and arrays of `_encoded`'s bytes. Raise a decoding error if they are corrupt.
+
+    Args:
+        authentic: Whether decryption has verified them, so that the digest need not be computed.
+    """
     end = _header_end(data)
     header = _header(data[:end])
     body = data[end:]
     if len(body) != header["bytes"]:
         raise ValueError("it is truncated or too long")
-    if hashlib.sha256(body.data).hexdigest() != header["sha256"]:
+    if not authentic and hashlib.sha256(body.data).hexdigest() != header["sha256"]:
         raise ValueError("its contents do not match their digest")
     arrays = {}
     for name, kind, shape, at in header["arrays"]:

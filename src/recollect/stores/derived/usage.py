@@ -14,6 +14,7 @@ import apsw
 
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, UnusableError, purged
+from recollect.stores.sealing.keys import Unlocked
 
 #: Maximum number of uses of a branch that are buffered in memory before they are written.
 _BATCH = 1000
@@ -33,6 +34,7 @@ class UsageFile(DerivedDatabase):
     Args:
         folder: `FILE.index`, created with mode 0700 when first needed; None keeps the uses in memory.
         uuid: The uuid of the store.
+        keys: The data keys of an encrypted store.
     """
 
     NAME, TABLES = "usage.db", _TABLES
@@ -41,8 +43,8 @@ class UsageFile(DerivedDatabase):
         "the times when records were last used are lost: %s cannot be used (%s); eviction uses those of their writes"
     )
 
-    def __init__(self, folder: str | None, uuid: str) -> None:
-        super().__init__(folder, uuid)
+    def __init__(self, folder: str | None, uuid: str, *, keys: Unlocked | None = None) -> None:
+        super().__init__(folder, uuid, keys=keys)
         self._new: dict[Branch, dict[str, int]] = {}  # since the last call of `new`
         self._unwritten: dict[Branch, dict[str, int]] = {}
         self._in_memory: dict[Branch, dict[str, int]] = {}  # if there is no file

@@ -31,6 +31,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.stores.derived.database import DerivedDatabase, T, UnusableError, column, in_memory, purged, writing
 from recollect.stores.derived.shared import VectorModel
+from recollect.stores.sealing.keys import Unlocked
 from recollect.stores.sqlite_base.errors import translated
 
 Floats = NDArray[np.float32]
@@ -69,6 +70,7 @@ class VectorFile(DerivedDatabase):
         uuid: The uuid of the store. Vectors of another store in that folder are deleted.
         key: The store's key. Digests that an earlier release stored without it get it.
         read_only: Write nothing, only read existing vectors.
+        keys: The data keys of an encrypted store.
 
     Attributes:
         life: Changes when vectors have been removed, so that readers know that they must start again.
@@ -80,8 +82,10 @@ class VectorFile(DerivedDatabase):
     TIMEOUT_MS = 10_000
     WARNING = "the vectors in %s cannot be used (%s); the texts must be embedded again"
 
-    def __init__(self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False) -> None:
-        super().__init__(folder, uuid, read_only=read_only)
+    def __init__(
+        self, folder: str | None, uuid: str, key: bytes, *, read_only: bool = False, keys: Unlocked | None = None
+    ) -> None:
+        super().__init__(folder, uuid, read_only=read_only, keys=keys)
         self._key = key
         self._closed = False
         self.life = 0

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
+from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.stores.write_queue import Ticket, WriteQueue
 
@@ -39,9 +40,11 @@ class Checkpointer:
     Args:
         path: The store's file.
         queue: The store's write queue.
+        cipher: The cipher of an encrypted file.
     """
 
-    def __init__(self, path: str, queue: WriteQueue) -> None:
+    def __init__(self, path: str, queue: WriteQueue, cipher: PageCipher | None = None) -> None:
+        self._cipher = cipher
         self._path = path
         self._queue = queue
         self._pages = 0
@@ -114,7 +117,7 @@ class Checkpointer:
         ticket = Ticket(shares=False)
         try:
             if self._connection is None:
-                self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
+                self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE, cipher=self._cipher)
                 self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
             with self._concurrent:
                 self._connection.wal_checkpoint()

@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from recollect.errors import DamagedStoreError, NotAStoreError, StoreIOError, StoreMissingError
 from recollect.stores import files
 from recollect.stores.sqlite.pages import FilePages
-from recollect.stores.sqlite.schema import APPLICATION_ID
+from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite_base.descriptors import read
 
 _MAGIC = b"SQLite format 3\0"
@@ -93,8 +94,20 @@ def _has_bytes(path: str) -> bool:
         return False
 
 
-def admit(path: str, create: bool) -> bool:
-    """Check that a file may be opened as a store, and return whether it is new: created here, or empty.
+class Admitted(NamedTuple):
+    """A file that may be opened as a store.
+
+    Attributes:
+        new: Whether it was created here, or is empty.
+        encrypted: Whether its header says that it is encrypted.
+    """
+
+    new: bool
+    encrypted: bool
+
+
+def admit(path: str, create: bool) -> Admitted:
+    """Check that a file may be opened as a store.
 
     Reads the header only; SQLite does not open the file.
 
@@ -134,13 +147,19 @@ def admit(path: str, create: bool) -> bool:
     if not start:
         if not create:
             raise NotAStoreError(path, "it is empty")
-        return True
+        return Admitted(new=True, encrypted=False)
     if create and not any(start) and os.path.exists(path + "-journal"):
-        return True  # a power cut interrupted its creation; SQLite will roll it back to empty with the journal
-    application = int.from_bytes(_checked(path, start)[68:72], "big")
-    if application != APPLICATION_ID:
+        # A power cut interrupted its creation; SQLite will roll it back to empty with the journal.
+        return Admitted(new=True, encrypted=False)
+    application = application_of(_checked(path, start))
+    if application not in (APPLICATION_ID, ENCRYPTED_ID):
         raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
-    return False
+    return Admitted(new=False, encrypted=application == ENCRYPTED_ID)
+
+
+def application_of(header: bytes) -> int:
+    """Return the application id in a header: `APPLICATION_ID` for a store, `ENCRYPTED_ID` for an encrypted one."""
+    return int.from_bytes(header[68:72], "big")
 
 
 def header_of(path: str, real: str = "") -> bytes:

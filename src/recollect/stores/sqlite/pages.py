@@ -14,8 +14,9 @@ import struct
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from recollect.stores.sqlite_base.checksums import BYTES, checksum, nearly_matches, summed
+from recollect.stores.sqlite_base.checksums import BYTES, checksum, nearly_matches
 from recollect.stores.sqlite_base.descriptors import FileBytes
+from recollect.stores.sqlite_base.sums import big, summed
 
 Value = int | float | str | bytes | None
 #: The kinds of b-tree pages, by their first byte.
@@ -87,13 +88,13 @@ class FilePages:
         if len(wal) < 32 or wal[:3] != b"\x37\x7f\x06" or int.from_bytes(wal[8:12], "big") != self.size:
             return
         sums = summed(wal[:24], 0, 0, order)
-        if wal[24:32] != _big(sums):
+        if wal[24:32] != big(sums):
             return
         uncommitted: dict[int, bytes] = {}
         for at in range(32, len(wal) - self.size - 23, self.size + 24):
             header, page = wal[at : at + 24], wal[at + 24 : at + 24 + self.size]
             sums = summed(page, *summed(header[:8], *sums, order), order)
-            if header[8:16] != wal[16:24] or header[16:24] != _big(sums):
+            if header[8:16] != wal[16:24] or header[16:24] != big(sums):
                 return
             uncommitted[int.from_bytes(header[:4], "big")] = page
             if header[4:8] != b"\0\0\0\0":  # the last frame of a commit
@@ -251,10 +252,6 @@ class FilePages:
         if len(payload) != length:
             raise ValueError("a row is cut off")
         return Row(number if kind == TABLE_LEAF else None, tuple(_values(payload)))
-
-
-def _big(sums: tuple[int, int]) -> bytes:
-    return sums[0].to_bytes(4, "big") + sums[1].to_bytes(4, "big")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

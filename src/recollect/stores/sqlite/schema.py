@@ -10,6 +10,8 @@ from importlib.resources import files
 
 #: In the file's header, at byte 68: "Rcl1".
 APPLICATION_ID = 0x52636C31
+#: The same for an encrypted file: "Rcl2". Releases without encryption take it for that of another application.
+ENCRYPTED_ID = 0x52636C32
 #: The format that this release reads and writes. A release can read a file if `least_reader` is at most its own format,
 #: and write to it if `least_writer` is. Files of earlier formats are converted by `stores.maintenance.migrate`.
 FORMAT = 4

@@ -38,22 +38,25 @@ from recollect.errors import (
     StoreIOError,
     StoreReplacedError,
     WrongKeyError,
+    WrongSecretError,
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.sealing.keys import Secret
 from recollect.stores.sql.group_writer import GroupWriter
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
+from recollect.stores.sqlite.encryption import keys_of
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
 from recollect.stores.sqlite.names import uncomposed_heads
 from recollect.stores.sqlite.renewing import Renewal
-from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS
+from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID, KEYED_IDS, PAGE_CHECKSUMS
 from recollect.stores.sqlite.view import SqliteTransaction, SqliteView
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, in_turn, structure
@@ -82,10 +85,12 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         path: The file. If it is missing and `create` is true, it is created with mode 0600.
         create: Whether to create a missing file.
         read_only: Refuse every write.
-        key: The key from which salts are derived; must be the one that the file was created with.
+        key: The key from which salts are derived; must be the one that the file was created with. Default: the public
+            key, and in an encrypted file one that is derived from its data key.
         timeout_s: How long a writer waits for another one before StoreBusyError, in seconds.
         durability: "full", or "normal": after a power cut the newest commits may be missing, but no others.
         zone_of_new: Returns the name of the time zone of a file that is created; default: UTC.
+        secret: What opens an encrypted file; a file that is created is encrypted if there is one.
 
     Raises:
         StoreMissingError: There is no file, and none may be created.
@@ -94,6 +99,8 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         OlderFormatError: The file has a format that this release cannot read.
         DamagedStoreError: The file is corrupt.
         WrongKeyError: The file was created with another key.
+        SecretNeededError, WrongSecretError, KeyFileMissingError, NotEncryptedError: See `recollect.open`.
+        MissingExtraError: The file is encrypted, and the library for that is not installed.
         StoreIOError: The file cannot be read or created. An existing file is not changed by any of these errors.
     """
 
@@ -108,33 +115,38 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         *,
         create: bool = True,
         read_only: bool = False,
-        key: bytes = PUBLIC_KEY,
+        key: bytes | None = None,
         timeout_s: float = 10.0,
         durability: Durability = "full",
         zone_of_new: Callable[[], str] = lambda: "UTC",
+        secret: Secret | None = None,
     ) -> None:
         if durability not in DURABILITY:
             raise InvalidArgumentError("durability", durability, f"must be one of {', '.join(DURABILITY)}")
         super().__init__(os.path.abspath(os.fspath(path)), timeout_s)
-        self.key = key
         self._synchronous = DURABILITY[durability]
         self._durability = durability
         self._zone_of_new = cache(zone_of_new)
         self._closed = False
         # Before the connections: of a store that is not closed, the locks must be freed first.
         self._locks = FileLocks(self.path)
-        self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
         self._poller: apsw.Connection | None = None  # for `version`
         self._polling = threading.Lock()
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
-        self._renewal = Renewal(self.path, key)
         self._uncomposed: int | None = None  # heads of a format before 4 whose names are not in NFC, once counted
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
-        new = admit(self.path, create and not self._write_refused)
+        new, encrypted = admit(self.path, create and not self._write_refused)
+        self._keys = keys_of(self.path, secret, new=new, encrypted=encrypted)
+        self._cipher = None if self._keys is None else self._keys.pages("db")
+        self._checkpointer = Checkpointer(self.path, self._queue, self._cipher)
+        self._key_stated = key is not None
+        # With the public one, a guess of an erased text could be confirmed.
+        self.key = key or (PUBLIC_KEY if self._keys is None else self._keys.salt_key)
+        self._renewal = Renewal(self.path, self.key)
         immutable = bool(self._write_refused) and not new and is_immutable(self.path)
         self._frozen = FrozenFile(self.path) if immutable else None
         self._locks.enter()
@@ -185,7 +197,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             # SQLite would create files next to it, which is impossible here and not needed.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = checksums.connect(name, flags, verify=self._renewal.verifies and verify)
+            connection = checksums.connect(name, flags, verify=self._renewal.verifies and verify, cipher=self._cipher)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             # One query plan for a statement, whatever values are bound; otherwise SQLite prepares it again for each.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -206,9 +218,9 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
                     # Until the WAL, a journal is played back after a power cut, and with NORMAL its header may be on
                     # the disk before the page that it announces.
                     self._writer.execute("PRAGMA synchronous = FULL")
-                    checksums.begin(self._writer)
+                    checksums.begin(self._writer, self._cipher)
                     # Written before anything else, so that the header identifies the file from its first page on.
-                    self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    self._writer.execute(f"PRAGMA application_id = {self._application_id}")
                 mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
                 if mode != "wal":  # SQLite would continue, but a power cut could undo acknowledged commits
                     raise StoreIOError(self.path, f"SQLite cannot use WAL mode here and stays in mode {mode!r}")
@@ -244,12 +256,25 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         if PAGE_CHECKSUMS in features and not self.has_checksums:
             raise DamagedStoreError(self.path, "its pages have checksums, but its header says that they have none")
         if check != key_check(self.key):
-            raise WrongKeyError(self.path)
+            if not self._was_encrypted_later(check):
+                raise WrongKeyError(self.path)
+            self.key = PUBLIC_KEY
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
         self.id_key = self.key if KEYED_IDS in features else None
-        verified = self.has_checksums and checksums.available() and self._renewal.verifies
+        if self._keys is not None and self._uuid != self._keys.uuid:
+            raise WrongSecretError(self.path, f"its key file is that of the store {self._keys.uuid}")
+        verified = self._keys is not None
+        verified = verified or (self.has_checksums and checksums.available() and self._renewal.verifies)
         self._trusted = _ONE_PAGE_BYTES if verified else 0
+
+    def _was_encrypted_later(self, check: bytes) -> bool:
+        """Return whether an encrypted store was created without encryption, with the public key."""
+        return self._keys is not None and not self._key_stated and check == key_check(PUBLIC_KEY)
+
+    @property
+    def _application_id(self) -> int:
+        return APPLICATION_ID if self._keys is None else ENCRYPTED_ID
 
     @contextmanager
     def _unverified(self) -> Iterator[tuple[apsw.Connection, bool]]:
@@ -336,10 +361,10 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             if not self._has_tables(self._writer):  # another process may have created them meanwhile
                 self._writer.execute(schema.tables_of(schema.FORMAT))
                 # Again: after a power cut, SQLite may just have rolled back the first time.
-                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._writer.execute(f"PRAGMA application_id = {self._application_id}")
                 self._writer.execute(f"PRAGMA user_version = {schema.FORMAT}")
                 facts = {
-                    "uuid": str(uuid.uuid4()),
+                    "uuid": str(uuid.uuid4()) if self._keys is None else self._keys.uuid,
                     "format": schema.FORMAT,
                     "least_reader": schema.LEAST_READER,
                     "least_writer": schema.FORMAT,
@@ -556,7 +581,9 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
     # Facts
 
     def derived(self) -> DerivedFiles:
-        return DerivedFiles(self.path + ".index", self._uuid, self.key, read_only=bool(self._write_refused))
+        return DerivedFiles(
+            self.path + ".index", self._uuid, self.key, read_only=bool(self._write_refused), keys=self._keys
+        )
 
     def facts(self) -> dict[str, Any]:
         sizes = {}
@@ -570,6 +597,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             "zone": self.zone,
             "format": self.format,
             "checksums": self.has_checksums,
+            "encrypted": self._keys is not None,
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "renewed": self.renewed,

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import Literal
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
+
+from recollect.stores.sealing.pages import BYTES as ENCRYPTED_BYTES
+from recollect.stores.sealing.pages import PageCipher
+from recollect.stores.sqlite_base.sealed import vfs_of
+from recollect.stores.sqlite_base.sums import factors, summed
 
 #: Bytes that a page reserves for its checksum.
 BYTES = 8
@@ -36,7 +40,11 @@ _SCHEMAS, _COUNTERS = range(15, 47), 64
 
 
 def connect(
-    path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, *, verify: bool = True
+    path: str,
+    flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE,
+    *,
+    verify: bool = True,
+    cipher: PageCipher | None = None,
 ) -> apsw.Connection:
     """Open a file whose pages are verified when they are read, if they have checksums. Raise apsw.Error if that fails.
 
@@ -46,8 +54,14 @@ def connect(
         path: The file.
         flags: How to open it.
         verify: Whether to verify checksums. They are written in any case.
+        cipher: The cipher of an encrypted file.
     """
-    connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
+    if cipher is not None:
+        vfs = vfs_of(cipher)  # which would be gone if nothing referred to it
+        connection = apsw.Connection(path, flags=flags, vfs=vfs.name)
+        connection.execute("PRAGMA temp_store = MEMORY")
+    else:
+        connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
     if not verify:
         connection.execute("PRAGMA checksum_verification = OFF").fetchall()
     for option in (
@@ -103,9 +117,14 @@ def _load() -> None:
             raise
 
 
-def begin(connection: apsw.Connection) -> None:
-    """Reserve space for checksums in a file that is not yet written, or will be vacuumed, if they are available."""
-    if available():
+def begin(connection: apsw.Connection, cipher: PageCipher | None = None) -> None:
+    """Reserve space in the pages of a file that is not yet written, or will be vacuumed.
+
+    An encrypted file needs it for the tags of its pages, another one for checksums, if they are available.
+    """
+    if cipher is not None:
+        connection.reserve_bytes("main", ENCRYPTED_BYTES)
+    elif available():
         connection.reserve_bytes("main", BYTES)
 
 
@@ -129,7 +148,7 @@ def mismatching(data: bytes, size: int) -> list[int]:
         size: The size of a page in bytes.
     """
     pages = np.frombuffer(data, dtype="<u4").reshape(-1, size // 4)
-    factors_one, factors_two, _ = _factors(size // 4 - 2)
+    factors_one, factors_two, _ = factors(size // 4 - 2)
     words = pages[:, :-2]
     wrong = (words @ factors_one != pages[:, -2]) | (words @ factors_two != pages[:, -1])
     return [int(number) for number in np.flatnonzero(wrong)]
@@ -147,7 +166,7 @@ def nearly_matches(page: bytes) -> bool:
     halves = [sum(a != b for a, b in zip(stored[at : at + 4], computed[at : at + 4], strict=True)) for at in (0, 4)]
     if 0 in halves and sum(halves) <= _NEARLY:
         return True
-    factors_one, factors_two, _ = _factors(len(words) - 2)
+    factors_one, factors_two, _ = factors(len(words) - 2)
     odd_one, inverses = _inverses(len(words) - 2)
     changes = inverses * np.where(odd_one, error_one, error_two)
     solving = np.flatnonzero((factors_one * changes == error_one) & (factors_two * changes == error_two))
@@ -169,11 +188,11 @@ def matches_before_copying(page: bytes) -> bool:
     if words[_COUNTER] != words[_COUNTER_AGAIN] or not (copied or has_other_mode):
         return False
     errors = np.array([error_one, error_two], dtype=np.uint32)
-    factors = np.array(_factors(len(words) - 2)[:2], dtype=np.uint32)
+    sums_of = np.array(factors(len(words) - 2)[:2], dtype=np.uint32)
 
     def effects(word: int, before: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return what each former value of a word changes in both sums."""
-        effect: NDArray[np.uint32] = factors[:, word, None] * (words[word] - before)
+        effect: NDArray[np.uint32] = sums_of[:, word, None] * (words[word] - before)
         return effect
 
     modes = page[16:18] + b"\2\2" + (page[16:20] if copied else b"")
@@ -184,7 +203,7 @@ def matches_before_copying(page: bytes) -> bool:
     left = errors[:, None, None, None] - (
         journal[:, :, None, None] + schema[:, None, :, None] + version[:, None, None, :]
     )
-    counter = factors[:, _COUNTER] + factors[:, _COUNTER_AGAIN]
+    counter = sums_of[:, _COUNTER] + sums_of[:, _COUNTER_AGAIN]
     odd = int(counter[0] % 2 == 0)  # the number of a sum whose factor has an inverse
     change = left[odd] * np.uint32(pow(int(counter[odd]), -1, 2**32))
     before = (words[_COUNTER] - change).byteswap()
@@ -204,42 +223,13 @@ def checksum(page: bytes) -> bytes:
     return one.to_bytes(4, "little") + two.to_bytes(4, "little")
 
 
-def summed(data: bytes, one: int, two: int, order: Literal["little", "big"] = "little") -> tuple[int, int]:
-    """Return the two sums with which SQLite verifies pages and WAL frames, updated with more data.
-
-    For the 32-bit words `a`, `b` of each eight bytes: one += a + two; two += b + one. This is linear in the words, so
-    it is computed as a dot product modulo 2**32.
-
-    Source:
-        https://www.sqlite.org/fileformat2.html, section 4.2.
-    """
-    words = np.frombuffer(data, dtype="<u4" if order == "little" else ">u4").astype(np.uint32)
-    factors_one, factors_two, start = _factors(len(words))
-    return (
-        (int(words @ factors_one) + one * start[0] + two * start[1]) & _WORD,
-        (int(words @ factors_two) + one * start[1] + two * start[2]) & _WORD,
-    )
-
-
 @cache
 def _inverses(count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
     """Return whether each word's factor in the first sum is odd, and the inverse modulo 2**32 of the odd one."""
-    factors_one, factors_two, _ = _factors(count)
+    factors_one, factors_two, _ = factors(count)
     odd_one = factors_one % 2 == 1
     odd = np.where(odd_one, factors_one, factors_two)
     inverses = odd.copy()  # correct in three bits; each step of Newton's method doubles them
     for _ in range(4):
         inverses *= np.uint32(2) - odd * inverses
     return odd_one, inverses
-
-
-@cache
-def _factors(count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], tuple[int, int, int]]:
-    """Return each word's factor in both sums, and the factors of the initial sums: powers of ((1, 1), (1, 2))."""
-    factors_one, factors_two = np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
-    p, q, r = 1, 0, 1  # the symmetric matrix ((p, q), (q, r)), initially the identity
-    for at in range(count - 2, -1, -2):
-        factors_one[at], factors_two[at] = (p + q) & _WORD, (q + r) & _WORD
-        factors_one[at + 1], factors_two[at + 1] = q, r
-        p, q, r = (p + q) & _WORD, (p + 2 * q) & _WORD, (q + 2 * r) & _WORD
-    return factors_one, factors_two, (p, q, r)

@@ -1,0 +1,1 @@
+"""Encryption at rest: keys, the cipher of pages, and encrypted files."""

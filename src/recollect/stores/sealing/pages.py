@@ -1,0 +1,62 @@
+"""The encrypted form of pages: in a file, and in the frames of its WAL.
+
+The last 28 bytes of a page are its nonce and tag. The first 100 bytes of the first page, SQLite's header, stay as they
+are: a file says what it is without a key. They are authenticated, and so is the number of a page. A page has the same
+form in the WAL, so that any SQLite can copy it into the file without a key.
+
+A page that was never written is all zeros, and is read as that. So zeros in the place of a page, and an older state of
+it, are not found here but by the hashes of the records (`recollect verify`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from recollect.stores.sealing.cipher import NONCE_BYTES, TAG_BYTES, NotAuthenticError, cipher, not_authentic
+
+#: Bytes that a page reserves for its nonce and tag.
+BYTES = NONCE_BYTES + TAG_BYTES
+#: The bytes of the first page that are not encrypted: the header of an SQLite file.
+HEADER_BYTES = 100
+
+
+class PageCipher:
+    """Encrypts and decrypts the pages of one file.
+
+    Args:
+        key: The key of this file, 32 bytes.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        aead = cipher(key)
+        self._encrypt, self._decrypt = aead.encrypt, aead.decrypt
+        self._not_authentic = not_authentic()
+
+    def seal(self, page: bytes, number: int) -> bytes:
+        """Return the encrypted form of a page, counted from 1. Its last `BYTES` bytes are reserved."""
+        nonce = os.urandom(NONCE_BYTES)
+        if number == 1:
+            head = page[:HEADER_BYTES]
+            out = head + self._encrypt(nonce, page[HEADER_BYTES:-BYTES], b"%d %b" % (number, head))
+        else:
+            out = self._encrypt(nonce, page[:-BYTES], b"%d " % number)
+        return b"%b%b%b" % (out[:-TAG_BYTES], nonce, out[-TAG_BYTES:])
+
+    def open(self, sealed: bytes, number: int) -> bytes:
+        """Return the page in an encrypted form. Raise NotAuthenticError if it is none of this file and number.
+
+        Cost:
+            2 us for 4,096 bytes.
+        """
+        try:
+            nonce = sealed[-BYTES:-TAG_BYTES]
+            if number == 1:
+                head = sealed[:HEADER_BYTES]
+                body = sealed[HEADER_BYTES:-BYTES] + sealed[-TAG_BYTES:]
+                return head + self._decrypt(nonce, body, b"%d %b" % (number, head)) + bytes(BYTES)
+            body = sealed[:-BYTES] + sealed[-TAG_BYTES:]
+            return self._decrypt(nonce, body, b"%d " % number) + bytes(BYTES)  # type: ignore[no-any-return]
+        except (self._not_authentic, ValueError):
+            if not any(sealed):
+                return bytes(len(sealed))
+            raise NotAuthenticError from None
