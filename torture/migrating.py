@@ -144,7 +144,7 @@ def look(path: Path) -> Left:
     if problems or meta["format"] != of_format:
         raise DamagedStoreError(str(path), "; ".join([f"meta says format {meta['format']}", *problems]))
     with release(of_format):
-        verified(str(path), SqliteStore, PUBLIC_KEY)
+        verified(str(path), SqliteStore, PUBLIC_KEY, None)
     return Left(of_format, stored)
 
 

@@ -51,6 +51,8 @@ _HOMES = {
     "operations": ("ABSENT",),
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
+    "stores.maintenance.encrypting": ("Rewritten", "decrypt", "encrypt"),
+    "stores.maintenance.keys": ("StoreKeys",),
     "ledger.commits": ("Change", "Commit", "Snapshot"),
     "engine.history_results": (
         "ChangedRecord",

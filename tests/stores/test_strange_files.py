@@ -313,7 +313,7 @@ TABLES_OF_OTHERS = {
 
 def with_view(file: Path, table: str, select: str) -> None:
     """Let a table be a view, as a stranger could: its indexes go with it."""
-    with closing(apsw.Connection(str(file), vfs=checksums._VFS)) as connection:
+    with closing(apsw.Connection(str(file), vfs=checksums.NAME)) as connection:
         try:
             connection.execute(f"DROP TABLE {table}").fetchall()
         except apsw.SQLError:  # one that another is made of

@@ -38,6 +38,8 @@ from recollect.operations import target_of
 from recollect.records.origins import ORIGINS, Origin
 from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular
+from recollect.stores.sealing.keys import Secret
+from recollect.stores.sealing.secrets import SECRET_VARIABLE, secret_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: The environment variables with the defaults of --namespace, --user and --key-file.
@@ -65,6 +67,7 @@ class Settings:
         key_file: The path of the file with the store's key; "" means the default key.
         error_code: The exit code of an error.
         origin: The class of origin of what is written; None: "user".
+        secret_file: The path of the file with the secret of an encrypted store; "" means the default.
     """
 
     db: str | None = None
@@ -76,6 +79,16 @@ class Settings:
     key_file: str = field(default_factory=lambda: os.environ.get(KEY_FILE_VARIABLE, ""))
     error_code: int = 1
     origin: Origin | None = None
+    secret_file: str = ""
+
+    @property
+    def secret(self) -> Secret | None:
+        """The secret of an encrypted store: that of the secret file. None if there is none.
+
+        Raises:
+            InvalidArgumentError: The file cannot be read, or has no secret. The message never contains it.
+        """
+        return secret_in(self.secret_file) if self.secret_file else None
 
     @property
     def key(self) -> bytes | None:
@@ -129,6 +142,7 @@ class Settings:
                 raise InvalidArgumentError("address", address, "has a comma without an address: remove it")
             return connect(nodes if len(nodes) > 1 else address, self.namespace, token=token)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, "read_from": read_from, **budgets}
+        options["secret"] = self.secret
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RecollectWarning)  # the log says the same on stderr
@@ -142,7 +156,8 @@ class Settings:
     def _check_local_options(self, stated: Mapping[str, int | str | None]) -> None:
         """Raise InvalidArgumentError if an option was stated that a server has decided already."""
         key_file = "" if self.key_file == os.environ.get(KEY_FILE_VARIABLE, "") else self.key_file
-        for name, value in {"embedder": self.embedder, "key file": key_file, **stated}.items():
+        own = {"embedder": self.embedder, "key file": key_file, "secret file": self.secret_file}
+        for name, value in {**own, **stated}.items():
             if value:
                 raise InvalidArgumentError(name, value, "cannot be used with a server, which has its own: leave it out")
 
@@ -232,6 +247,7 @@ COMMANDS = {
     for module, names in {
         "benching": "bench",
         "diagnosing": "demo doctor",
+        "encrypting": "decrypt encrypt key",
         "evaluating": "eval",
         "glossary": "glossary",
         "hooking": "hooks",
@@ -265,6 +281,7 @@ SECTIONS = {
     "Who said what": "endorse lineage taint quarantine audit",
     "Proofs": "prove verify replay",
     "Look after the store": "doctor backup restore copy compact migrate rescue embed store",
+    "Who may read it": "encrypt decrypt key",
     "Measure": "bench eval sim size",
 }
 #: What `recollect` alone shows: the commands that are used most.
@@ -421,6 +438,14 @@ _COMMON = (
         callback=_store("key_file"),
         expose_value=False,
         help=f"File whose bytes are the store's key. Default: {KEY_FILE_VARIABLE}, or the public key.",
+    ),
+    click.option(
+        "--secret-file",
+        metavar="FILE",
+        type=click.Path(),
+        callback=_store("secret_file"),
+        expose_value=False,
+        help=f"File with the passphrase or key of an encrypted store. Default: {SECRET_VARIABLE}.",
     ),
     # Eager, so that an error in another option is printed as JSON too.
     click.option(

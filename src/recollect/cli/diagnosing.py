@@ -26,13 +26,15 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.indexes.kernels import choose
-from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.memory.opening import store_file
 from recollect.models.embedding.base import Unusable, embedded
 from recollect.models.embedding.environment import embedder_of_environment, ignored_variable
 from recollect.operations import Probe, Recall
+from recollect.stores.sealing.keys import Secret
+from recollect.stores.sealing.secrets import secret_or_default
+from recollect.stores.sqlite.encryption import keys_at, store_keys
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import FORMAT
 from recollect.stores.values import CheckReport
@@ -53,7 +55,7 @@ def doctor(settings: Settings, check: bool) -> None:
         missing = bool(error.args[1])  # the folder of a path that was chosen
         findings = [*examine_installation(), Finding("store", str(error), not missing)]
     except (DamagedStoreError, NotAStoreError) as error:
-        findings = examine_closed(store_file(settings.db), error, key=settings.key)
+        findings = examine_closed(store_file(settings.db), error, key=settings.key, secret=settings.secret)
         if len(findings) == 1:  # the file contains no part of a store
             raise
     else:
@@ -180,11 +182,14 @@ def _variables() -> Iterator[Finding]:
         yield Finding("embedder variable", str(named.error), False)
 
 
-def examine_closed(path: str, error: RecollectError, *, key: bytes | None = None) -> list[Finding]:
+def examine_closed(
+    path: str, error: RecollectError, *, key: bytes | None = None, secret: Secret | None = None
+) -> list[Finding]:
     """Return the findings about a store that cannot be opened: the error, and what is corrupt in the file."""
     findings = [Finding("store", str(error), False)]
     with suppress(OSError):
-        salvage = Salvage(path, key or PUBLIC_KEY)
+        keys = keys_at(path, secret_or_default(secret))
+        salvage = Salvage(path, store_keys(key, keys)[0], None if keys is None else keys.pages("db"))
         if not salvage.empty:
             findings.extend(Finding("check", page, False) for page in salvage.corrupt_pages())
             for _, saved in salvage.branches():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from recollect.errors import InvalidArgumentError, StoreIOError
+from recollect.stores.sealing.exports import SealedWriter
+from recollect.stores.sealing.keys import Unlocked
 from recollect.stores.sqlite.header import part_path
 
 
@@ -41,6 +44,7 @@ def write_file(
     replaces: Callable[[Path], bool],
     kind: str,
     force: str = "",
+    keys: Unlocked | None = None,
 ) -> T:
     """Write a file next to `path`, rename it when it is complete, and return what `write` returns.
 
@@ -51,6 +55,7 @@ def write_file(
         replaces: Returns whether an existing file may be replaced.
         kind: What is written, with an article, for messages.
         force: The option that replaces any file, for messages; "" for none.
+        keys: The data keys with which it is encrypted; None writes it as it is.
 
     Raises:
         InvalidArgumentError: The path is that of the store, no regular file, or that of another kind of file.
@@ -68,8 +73,14 @@ def write_file(
         try:
             # Readable only by its owner, as the store is, regardless of the umask and of the replaced file.
             descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                written = write(file)
+            with os.fdopen(descriptor, "wb") as file:
+                binary: Any = file if keys is None else SealedWriter(file, keys)
+                text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+                written = write(text)
+                text.flush()
+                if keys is not None:
+                    binary.end()
+                text.detach()
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)

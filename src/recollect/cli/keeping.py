@@ -12,7 +12,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.errors import UnsupportedError
 from recollect.memory import RecollectWarning
 from recollect.memory.opening import open_store, store_file
 from recollect.quoting import printable
@@ -20,6 +20,7 @@ from recollect.stores.maintenance.backup import restore as restore_store
 from recollect.stores.maintenance.copying import copy_store
 from recollect.stores.maintenance.migrate import migrate as migrate_store
 from recollect.stores.maintenance.rescue import rescue as rescue_store
+from recollect.stores.sqlite.encryption import is_encrypted
 from recollect.stores.values import Backup
 
 #: Maximum number of lost items that are listed; the others are counted. With --json all are listed.
@@ -57,7 +58,7 @@ def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
 @common
 def restore(settings: Settings, source: Path, force: bool) -> None:
     """Restore the store from the backup SOURCE, after verifying it."""
-    result = restore_store(source, store_file(settings.db), force=force, key=settings.key)
+    result = restore_store(source, store_file(settings.db), force=force, key=settings.key, secret=settings.secret)
     if settings.as_json:
         print_json(result.to_json())
         return
@@ -76,7 +77,13 @@ def copy(settings: Settings, source: str, target: str) -> None:
     Each is a file or an address: so a file becomes a database, and a database a file. A copy that was interrupted, or
     that is older than SOURCE, is continued. Indexes and vectors are not copied: they are made again when needed.
     """
-    options: dict[str, Any] = {"key": settings.key or PUBLIC_KEY, "timeout_s": 10.0, "durability": "full"}
+    options: dict[str, Any] = {"key": settings.key, "timeout_s": 10.0, "durability": "full"}
+    if is_encrypted(source) and not settings.key:
+        rule = (
+            "it would have the store key of the encrypted one, which nobody knows: "
+            "`recollect backup` copies it into a file; a copy without encryption (`recollect decrypt`) can be copied"
+        )
+        raise UnsupportedError("copying an encrypted store into another one", rule)
     with (
         closing(open_store(source, create=False, read_only=True, zone=None, **options)) as origin,
         closing(open_store(target, create=True, read_only=False, zone=origin.zone, **options)) as written,
@@ -120,7 +127,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 
     Every record whose hash still verifies is saved, and the rest is listed. The exit code is 1 if something is lost.
     """
-    report = rescue_store(old, new, key=settings.key)
+    report = rescue_store(old, new, key=settings.key, secret=settings.secret)
     if settings.as_json:
         print_json(report.to_json())
     else:
@@ -146,7 +153,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 @common
 def migrate(settings: Settings, dry_run: bool) -> None:
     """Migrate the store to the format of this release, after a verified backup next to it."""
-    done = migrate_store(store_file(settings.db), dry_run=dry_run, key=settings.key)
+    done = migrate_store(store_file(settings.db), dry_run=dry_run, key=settings.key, secret=settings.secret)
     if settings.as_json:
         print_json(done.to_json())
         return

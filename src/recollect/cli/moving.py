@@ -34,13 +34,16 @@ from recollect.cli.files import write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport
-from recollect.importers.jsonl import is_export, write_jsonl
+from recollect.importers.jsonl import JsonLines, is_export, write_jsonl
 from recollect.importers.knowledge_graph import write_graph
 from recollect.importers.run import Source, import_source, library
 from recollect.importers.run import watch as watch_path
 from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.records.origins import ORIGINS, Origin
+from recollect.stores.sealing.exports import is_sealed
+from recollect.stores.sealing.secrets import secret_or_default
+from recollect.stores.sqlite.encryption import keys_at
 
 #: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
@@ -159,7 +162,7 @@ def import_(
     """
     if parts is not None and format != "jsonl":
         raise InvalidArgumentError("part", parts, "is for jsonl; other formats have records only")
-    importer = _FORMATS[format]
+    importer = JsonLines(settings.secret) if format == JsonLines.name else _FORMATS[format]
     options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
     reports = []
     refused = []
@@ -269,7 +272,8 @@ def _watch(settings: Settings, reports: Iterator[ImportReport], folder: Path) ->
 def _is_export(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return is_export(file.read(20))
+            beginning = file.read(20)
+            return is_export(beginning) or is_sealed(beginning)
     except OSError:
         return False
 
@@ -290,6 +294,7 @@ def _is_export(path: Path) -> bool:
 @owner_option("conversation", "Only the records of this conversation.")
 @part_option
 @click.option("--redact", is_flag=True, help="Replace keys, passwords, addresses and numbers of people by asterisks.")
+@click.option("--sealed", is_flag=True, help="Encrypt it with the key of the store, whose secrets open it (.rcl).")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
 @at_option
 @common
@@ -303,6 +308,7 @@ def export(
     conversation: str | None,
     parts: tuple[str, ...] | None,
     redact: bool,
+    sealed: bool,
     force: bool,
     at: str | None,
 ) -> None:
@@ -313,6 +319,8 @@ def export(
         raise InvalidArgumentError("part", parts, "is for jsonl; a graph has records only")
     if redact and form == "mcp-memory":
         raise InvalidArgumentError("redact", True, "is for jsonl; recollect policies redacts what is stored")
+    if sealed and str(path) == "-":
+        raise InvalidArgumentError("sealed", True, "needs a file: give the PATH of one, such as memory.rcl")
     with settings.open_at(at) as present:
         store = str(present.stats()["store"]["path"])
         fields = {"user": user, "agent": agent, "conversation": conversation}
@@ -321,6 +329,11 @@ def export(
         def scoped(memory: Memory) -> Memory:
             return memory.scoped(**scope) if scope else memory
 
+        keys = keys_at(store, secret_or_default(settings.secret)) if sealed else None
+        if sealed and keys is None:
+            raise InvalidArgumentError(
+                "sealed", True, "is for encrypted stores, and this one is not: `recollect encrypt`"
+            )
         memory = scoped(present)
         chosen: list[Memory] = (
             [scoped(present.namespace(name)) for name in present.namespaces()] if everything else [memory]
@@ -344,7 +357,13 @@ def export(
             write(stdout)
             return
         count = write_file(
-            path, write, store, replaces=lambda old: force or _is_export(old), kind="an export", force="--force"
+            path,
+            write,
+            store,
+            replaces=lambda old: force or _is_export(old),
+            kind="an export",
+            force="--force",
+            keys=keys,
         )
     if form == "mcp-memory":
         if settings.as_json:

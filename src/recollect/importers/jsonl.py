@@ -38,6 +38,9 @@ from recollect.ledger.parts import RECORDS
 from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import fields_from_json, record_id, restored
 from recollect.records.redacted import redacted
+from recollect.stores.sealing.exports import is_sealed, opened
+from recollect.stores.sealing.keys import Secret
+from recollect.stores.sealing.secrets import secret_or_default
 
 if TYPE_CHECKING:
     from recollect.engine.results import PartCounts
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 #: The format of the header of records, and of that of another part: releases that know no parts refuse the latter.
 FORMAT, PART_FORMAT = 1, 2
 _HEADER = "recollect"
+_MAGIC_BYTES = 8
 #: Maximum bytes of a line: enough for 10 MiB of content with every byte escaped, which larger limits can allow.
 _LONGEST_LINE = 2**28
 
@@ -55,23 +59,41 @@ _REPORTED = 1000
 
 
 class JsonLines(TurnImporter):
-    """An export of this package, or an object with "content" in each line."""
+    """An export of this package, or an object with "content" in each line.
+
+    Args:
+        secret: What opens an encrypted export. Default: the secret in the file that RECOLLECT_SECRET_FILE names.
+    """
 
     name = "jsonl"
     origin = "unknown"
     summary = 'JSON lines: an export, whose records come back exactly as they were, or {"content": ...} in each line'
+
+    def __init__(self, secret: Secret | None = None) -> None:
+        self._secret = secret
+
+    def _opened(self, path: Path) -> BinaryIO:
+        file = open_file(path)
+        try:
+            if is_sealed(file.read(_MAGIC_BYTES)):
+                return opened(file, str(path), secret_or_default(self._secret))
+            file.seek(0)
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
         if not os.path.isfile(path):
             rule = "is not a regular file" if os.path.exists(path) else "does not exist"
             raise format_error(path, "", rule)
         try:
-            with open_file(path) as file:
+            with self._opened(path) as file:
                 namespaces = _namespaces(path, file)
         except OSError as error:
             raise format_error(path, "", why_unreadable(error)) from None
         try:
-            with open_file(path) as file:
+            with self._opened(path) as file:
                 yield from _items(file, len(namespaces) > 1) if namespaces else _rows(file, RowImporter(self, zone))
         except OSError as error:
             yield Damage("the rest of the file", why_unreadable(error))

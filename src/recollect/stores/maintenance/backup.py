@@ -8,8 +8,8 @@ durable. The store that it replaces is kept under another name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -24,6 +24,8 @@ from recollect.errors import (
     StoreMissingError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.stores.sealing.keys import Secret, keys_path
+from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite.copying import (
     OR_FORCE,
     WAL_SUFFIXES,
@@ -33,9 +35,10 @@ from recollect.stores.sqlite.copying import (
     same_file,
     verified,
 )
-from recollect.stores.sqlite.header import has_wal, header_of, part_path, replace_durably, sync_folder
+from recollect.stores.sqlite.encryption import copy_key_file, has_key_file, is_encrypted
+from recollect.stores.sqlite.header import application_of, has_wal, header_of, part_path, replace_durably, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
-from recollect.stores.sqlite.schema import APPLICATION_ID
+from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.values import Backup
@@ -46,7 +49,12 @@ BUSY_MS = 10_000
 
 @named
 def restore(
-    source: str | os.PathLike[str], path: str | os.PathLike[str], *, force: bool = False, key: bytes | None = None
+    source: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    key: bytes | None = None,
+    secret: Secret | None = None,
 ) -> Backup:
     """Verify a backup and put a copy of it at `path`.
 
@@ -59,33 +67,40 @@ def restore(
         force: Also replace a store that has commits or cannot be opened. It is kept, complete, under another name
             (`Backup.kept`).
         key: The store key, if the store was created with its own.
+        secret: The secret of an encrypted backup. The restored store is encrypted with the same data key. The key file
+            at `path` stays if the secret opens it, too, and it has that data key, so that a secret that was removed
+            since does not return; otherwise it is that of the backup. Default: the secret in the file that
+            RECOLLECT_SECRET_FILE names.
 
     Raises:
+        SecretNeededError, WrongSecretError, KeyFileMissingError, NotEncryptedError: See `recollect.open`.
         DamagedStoreError: The backup is corrupt.
         NotAStoreError: `source` or `path` is another kind of file.
         InvalidArgumentError: `path` cannot be used, or needs `force`.
         StoreBusyError: Another process is writing to the store at `path`.
         StoreError: Reading or writing failed. What was at `path` is still there after any of these errors.
     """
-    origin, target, secret = file_path("source", source), file_path("path", path), key or PUBLIC_KEY
+    origin, target, secret = file_path("source", source), file_path("path", path), secret_or_default(secret)
     if not os.path.exists(origin):
         raise StoreMissingError(origin, "the file does not exist")
     if target == origin or same_file(target, origin):
         raise InvalidArgumentError("path", target, "is the backup itself: give another path")
     check_wal_names(target, origin, "is the backup itself")
-    obstacle = _obstacle(target, secret)
+    obstacle = _obstacle(target, key, secret)
     if obstacle and not force:
         raise InvalidArgumentError("path", target, f"{obstacle}: {OR_FORCE}; the old store is then kept")
     part = part_path(target)
     try:
-        store = SqliteStore(origin, read_only=True, key=secret)
+        store = SqliteStore(origin, read_only=True, key=key, secret=secret)
         try:
+            keys = store.keys
             with store.reading() as connection:
-                copy(connection, part)
+                copy(connection, part, keys)
         finally:
             store.close()
-        branches = verified(part, SqliteStore, secret, origin)
-        kept = _replace(part, target)
+        branches = verified(part, SqliteStore, key, keys, origin)
+        new_keys = None if keys is None or has_key_file(target, keys, secret) else keys
+        kept = replace(part, target, lambda: copy_key_file(origin, new_keys, target))
         return Backup(path=target, bytes=os.stat(target).st_size, verified=True, branches=branches, kept=kept)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
@@ -93,7 +108,7 @@ def restore(
         remove_part(part)
 
 
-def _obstacle(target: str, key: bytes) -> str:
+def _obstacle(target: str, key: bytes | None, secret: Secret | None) -> str:
     """Describe the store that a restore would replace; "" if there is none. Raise NotAStoreError for another file."""
     if has_wal(target) and (not os.path.exists(target) or not os.path.getsize(target)):
         return "has the WAL of a store whose file is missing or empty"
@@ -104,12 +119,13 @@ def _obstacle(target: str, key: bytes) -> str:
     if not os.path.getsize(target):
         return ""
     try:
-        if not _was_a_store(target, key):
+        if not _was_a_store(target):
             raise NotAStoreError(target, "it is another kind of file")
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     try:
-        store = SqliteStore(target, create=False, read_only=True, key=key)
+        encrypted = is_encrypted(target)  # a plain store can be replaced by an encrypted one, too
+        store = SqliteStore(target, create=False, read_only=True, key=key, secret=secret if encrypted else None)
     except StoreError:
         return "is a store that cannot be opened"
     try:
@@ -121,44 +137,58 @@ def _obstacle(target: str, key: bytes) -> str:
         store.close()
 
 
-def _was_a_store(path: str, key: bytes) -> bool:
+def _was_a_store(path: str) -> bool:
     """Return whether a file is a store, or was one before its first page was corrupted."""
     try:
-        return int.from_bytes(header_of(path)[68:72], "big") == APPLICATION_ID
+        return application_of(header_of(path)) in (APPLICATION_ID, ENCRYPTED_ID)
     except NotAStoreError:
-        return not Salvage(path, key).empty
+        return os.path.lexists(keys_path(path)) or not Salvage(path, PUBLIC_KEY).empty
 
 
-def _replace(part: str, target: str) -> str | None:
-    """Rename `part` to `target`; return the new path of the store that was there, which keeps its WAL.
+def replace(part: str, target: str, with_keys: Callable[[], object] = lambda: None) -> str | None:
+    """Rename `part` to `target`; return the new path of the store that was there, which keeps its WAL and key file.
 
     A WAL that stayed next to the target would be applied to the new store, so it moves with the store it belongs to.
+
+    Args:
+        with_keys: Writes the key file of the new store, if it needs another one. A process that dies between this and
+            the end leaves the former store with another key file than its own, which is beside the kept copy.
     """
     with _locked(target):
-        kept = None
-        exists = os.path.lexists(target)
-        if has_wal(target) or (exists and os.path.getsize(target)):
-            kept = _free_name(target)
+        return replace_locked(part, target, with_keys)
+
+
+def replace_locked(part: str, target: str, with_keys: Callable[[], object] = lambda: None) -> str | None:
+    """Do the same as `replace` when the caller has the write lock of the store at `target`, and all is in its file."""
+    kept = None
+    exists = os.path.lexists(target)
+    if has_wal(target) or (exists and os.path.getsize(target)):
+        kept = _free_name(target)
+        if exists:
+            os.link(target, kept)
+    moved = []
+    try:
+        for suffix in WAL_SUFFIXES:
+            if os.path.lexists(target + suffix):
+                if kept is None:
+                    os.unlink(target + suffix)
+                else:  # processes that have the store open continue with all three files
+                    os.rename(target + suffix, kept + suffix)
+                    moved.append(suffix)
+        if kept is not None and os.path.lexists(keys_path(target)):
+            os.link(keys_path(target), keys_path(kept))
+        sync_folder(target)
+        with_keys()
+        replace_durably(part, target)
+    except BaseException:
+        if kept is not None and (not exists or same_file(target, kept)):  # it is still the store: give its WAL back
+            for suffix in moved:
+                os.rename(kept + suffix, target + suffix)
             if exists:
-                os.link(target, kept)
-        moved = []
-        try:
-            for suffix in WAL_SUFFIXES:
-                if os.path.lexists(target + suffix):
-                    if kept is None:
-                        os.unlink(target + suffix)
-                    else:  # processes that have the store open continue with all three files
-                        os.rename(target + suffix, kept + suffix)
-                        moved.append(suffix)
-            sync_folder(target)
-            replace_durably(part, target)
-        except BaseException:
-            if kept is not None and (not exists or same_file(target, kept)):  # it is still the store: give its WAL back
-                for suffix in moved:
-                    os.rename(kept + suffix, target + suffix)
-                if exists:
-                    os.unlink(kept)
-            raise
+                os.unlink(kept)
+            with suppress(FileNotFoundError):
+                os.unlink(keys_path(kept))
+        raise
     return kept
 
 
@@ -173,19 +203,18 @@ def _locked(target: str) -> Iterator[None]:
         connection.set_busy_timeout(BUSY_MS)
         # Otherwise closing the connection would checkpoint the WAL and delete whatever WAL has that name then.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        try:
-            connection.execute("SELECT name FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError as error:  # commits that are only in the WAL could be lost if this process died later
-            raise StoreBusyError(target, str(error)) from error
-        except apsw.Error:
-            pass
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError as error:
-            raise StoreBusyError(target, str(error)) from error
-        except apsw.Error:
-            pass  # it is corrupt, so no other process can write to it either
+        for work in (
+            lambda: connection.execute("SELECT name FROM sqlite_schema").fetchall(),  # makes SQLite open the WAL
+            # Commits that are only in the WAL could be lost if this process died later.
+            lambda: connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE),
+            lambda: connection.execute("BEGIN IMMEDIATE"),
+        ):
+            try:
+                work()
+            except apsw.BusyError as error:
+                raise StoreBusyError(target, str(error)) from error
+            except apsw.Error:
+                pass  # it is encrypted, which needs no key here, or corrupt, and then no other process can write to it
         yield
     finally:
         connection.close()

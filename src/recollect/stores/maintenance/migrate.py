@@ -30,9 +30,11 @@ from recollect.errors import (
     StoreIOError,
     WrongKeyError,
 )
-from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.stores.sealing.keys import Secret, Unlocked
+from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
+from recollect.stores.sqlite.encryption import copy_key_file, keys_of, store_keys
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
 from recollect.stores.sqlite.names import compose_heads
 from recollect.stores.sqlite.store import SqliteStore, key_check
@@ -52,6 +54,7 @@ class Conversion(NamedTuple):
         path: The file, for messages.
         key: The store's key.
         step: Called at points at which the process may die.
+        keys: The data keys of an encrypted file.
     """
 
     connection: apsw.Connection
@@ -146,6 +149,7 @@ def migrate(
     *,
     dry_run: bool = False,
     key: bytes | None = None,
+    secret: Secret | None = None,
     on_step: OnStep | None = None,
 ) -> Migrated:
     """Convert the store at `path` to this release's format, after a verified backup (FILE.format-N.backup).
@@ -156,6 +160,7 @@ def migrate(
         path: The store.
         dry_run: Migrate a copy in a temporary folder and leave the store unchanged.
         key: The store key, if the store was created with its own.
+        secret: The secret of an encrypted store. Default: that in the file that RECOLLECT_SECRET_FILE names.
         on_step: Called with a name at each point at which the process may die; for tests.
 
     Raises:
@@ -166,8 +171,9 @@ def migrate(
         DamagedStoreError: The store is corrupt. If that was found after the migration, the message names the backup.
         StoreError: Reading or writing failed; the store still has its old format.
     """
-    target, secret, step = file_path("path", path), key or PUBLIC_KEY, on_step or (lambda name: None)
-    admit(target, create=False)
+    target, step = file_path("path", path), on_step or (lambda name: None)
+    _, encrypted = admit(target, create=False)
+    keys = keys_of(target, secret_or_default(secret), new=False, encrypted=encrypted)
     refused = must_not_write(target, read_only=False)
     if refused and not dry_run:
         raise ReadOnlyStoreError(target, refused)
@@ -175,23 +181,23 @@ def migrate(
         file = target
         if dry_run:
             file = os.path.join(folder, "copy.db")
-            with closing(_connect(target)) as source:
-                _format_of(source, target, secret)  # refuses what is no store before anything is copied
-                copy(source, file)
-        with _exclusive(file) as connection:
-            before = _format_of(connection, target, secret)
+            with closing(_connect(target, keys)) as source:
+                _format_of(source, target, key, keys)  # refuses what is no store before anything is copied
+                copy(source, file, keys)
+        with _exclusive(file, keys) as connection:
+            before, store_key = _format_of(connection, target, key, keys)
             migrations = _migrations(target, before)
             backup = f"{target}.format-{before}.backup" if migrations and not dry_run else None
             if backup is not None:
                 step("before the backup")
-                _back_up(connection, backup)
+                _back_up(connection, target, backup, keys)
                 step("after the backup")
             with translated(target):
                 contents = connection.execute(_CONTENTS).fetchall()
-                _run(Conversion(connection, target, secret, step), before, migrations)
+                _run(Conversion(connection, target, store_key, step), before, migrations)
         if migrations:
             step("before the check")
-            _check(file, secret, contents, backup or "the store itself")
+            _check(file, key, keys, contents, backup or "the store itself")
     names = tuple(name for each in migrations for name in each.names)
     after = before + len(migrations)
     return Migrated(path=target, before=before, after=after, steps=names, backup=backup, dry_run=dry_run)
@@ -210,13 +216,18 @@ def _folder(path: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _connect(path: str) -> apsw.Connection:
+def _connect(path: str, keys: Unlocked | None) -> apsw.Connection:
     with translated(path):
-        return checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)
+        cipher = None if keys is None else keys.pages("db")
+        return checksums.connect(path, apsw.SQLITE_OPEN_READWRITE, cipher=cipher)
 
 
-def _format_of(connection: apsw.Connection, path: str, key: bytes) -> int:
-    """Return the format of a file.
+def _format_of(connection: apsw.Connection, path: str, key: bytes | None, keys: Unlocked | None) -> tuple[int, bytes]:
+    """Return the format of a file, and its store key.
+
+    Args:
+        key: The store key, if one was given.
+        keys: The data keys of an encrypted file.
 
     Raises:
         NotAStoreError: It is not a store.
@@ -233,9 +244,10 @@ def _format_of(connection: apsw.Connection, path: str, key: bytes) -> int:
         if strange:
             raise DamagedStoreError(path, f"its table {strange} is not that of a store")
         meta = dict(connection.execute("SELECT name, value FROM meta"))
-    if meta.get("key_check") != key_check(key):
-        raise WrongKeyError(path)
-    return int(meta["format"])
+    for candidate in store_keys(key, keys):
+        if meta.get("key_check") == key_check(candidate):
+            return int(meta["format"]), candidate
+    raise WrongKeyError(path)
 
 
 def _migrations(path: str, before: int) -> list[Migration]:
@@ -248,8 +260,8 @@ def _migrations(path: str, before: int) -> list[Migration]:
     return [MIGRATIONS[number] for number in range(before, schema.FORMAT)]
 
 
-def _back_up(connection: apsw.Connection, target: str) -> None:
-    """Copy the store to `target`, verify the copy, and replace an older backup there.
+def _back_up(connection: apsw.Connection, path: str, target: str, keys: Unlocked | None) -> None:
+    """Copy the store at `path` to `target`, verify the copy, and replace an older backup there.
 
     Raises:
         InvalidArgumentError: There is another file.
@@ -259,11 +271,12 @@ def _back_up(connection: apsw.Connection, target: str) -> None:
         raise InvalidArgumentError("path", target, "exists and is not a backup: move it away")
     part = part_path(target)
     try:
-        copy(connection, part)
-        with translated(part), closing(checksums.connect(part, apsw.SQLITE_OPEN_READONLY)) as copied:
+        copy(connection, part, keys)
+        with closing(_connect(part, keys)) as copied, translated(part):
             problems = [text for (text,) in copied.execute("PRAGMA integrity_check") if text != "ok"]
             if problems or copied.execute(_CONTENTS).fetchall() != connection.execute(_CONTENTS).fetchall():
                 raise DamagedStoreError(part, "; ".join(problems) or "the copy differs from the store")
+        copy_key_file(path, keys, target)
         replace_durably(part, target)
     finally:
         remove_part(part)
@@ -305,10 +318,9 @@ def _apart(work: Conversion, one: Step | None) -> None:
 
 
 @contextmanager
-def _exclusive(path: str) -> Iterator[apsw.Connection]:
+def _exclusive(path: str, keys: Unlocked | None) -> Iterator[apsw.Connection]:
     """Open the only connection to a store. Raise StoreBusyError if there are others."""
-    with translated(path):
-        connection = checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)
+    connection = _connect(path, keys)
     try:
         with translated(path):
             connection.set_busy_timeout(1000)
@@ -324,10 +336,10 @@ def _exclusive(path: str) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def _check(path: str, key: bytes, expected: list[tuple[Any, ...]], where: str) -> None:
+def _check(path: str, key: bytes | None, keys: Unlocked | None, expected: list[tuple[Any, ...]], where: str) -> None:
     """Raise DamagedStoreError unless the store is intact and has as many commits and records as before."""
     try:
-        found = verified(path, SqliteStore, key)
+        found = verified(path, SqliteStore, key, keys)
     except StoreError as error:
         raise DamagedStoreError(
             path, f"after the migration: {error.args[1]}; {where} has its previous state"

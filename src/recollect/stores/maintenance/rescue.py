@@ -27,14 +27,18 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch, Change, Commit, Stored
 from recollect.ledger.entries import entry_hash
-from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie
+from recollect.ledger.merkle import Live, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import utc_now
 from recollect.stores.parts import newest_parts, state
 from recollect.stores.replaying import Replayer
 from recollect.stores.roots import trim
+from recollect.stores.sealing.keys import Secret
+from recollect.stores.sealing.pages import PageCipher
+from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sql.columns import implicit_parents
 from recollect.stores.sqlite import schema
+from recollect.stores.sqlite.encryption import copy_key_file, keys_at, store_keys
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
@@ -98,7 +102,13 @@ class RescueReport:
 
 
 @named
-def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: bytes | None = None) -> RescueReport:
+def rescue(
+    old: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    *,
+    key: bytes | None = None,
+    secret: Secret | None = None,
+) -> RescueReport:
     """Save every record of the file `old` whose hash still verifies, into a new store at `new`.
 
     Other programs should not write to `old` meanwhile. The file and its WAL are only read. Records are searched page by
@@ -108,8 +118,11 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         old: The corrupt store.
         new: The path of the new store, which must not exist.
         key: The store key, if the store was created with its own.
+        secret: The secret of an encrypted store, whose new store is encrypted with the same keys and gets a copy of the
+            key file. Default: that in the file that RECOLLECT_SECRET_FILE names.
 
     Raises:
+        SecretNeededError, WrongSecretError, KeyFileMissingError, NotEncryptedError: See `recollect.open`.
         StoreMissingError: There is neither a file at `old` nor a WAL next to it.
         NotAStoreError: Nothing in it belongs to a store.
         OlderFormatError: It has a format that this release cannot read.
@@ -127,25 +140,30 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         raise StoreMissingError(source, "the file does not exist")
     if os.path.exists(source) and not os.path.isfile(source):
         raise NotAStoreError(source, "it is not a regular file")
-    secret = key or PUBLIC_KEY
+    keys = keys_at(source, secret_or_default(secret))
+    cipher = None if keys is None else keys.pages("db")
+    candidates = store_keys(key, keys)
     try:
-        salvage = Salvage(source, secret)
+        salvage = Salvage(source, candidates[0], cipher)
+        if salvage.key_check == key_check(candidates[-1]) and len(candidates) > 1:
+            salvage = Salvage(source, candidates[-1], cipher)
     except OSError as error:
         raise StoreIOError(source, error.strerror or str(error)) from error
     if salvage.format is not None and salvage.format < schema.READS_FROM:
         raise OlderFormatError(source, f"it has format {salvage.format}, which this release cannot rescue")
-    if salvage.key_check not in (None, key_check(secret)):
+    if salvage.key_check not in (None, key_check(salvage.key)):
         raise WrongKeyError(source)
     if salvage.empty:
         raise NotAStoreError(source, "it contains no part of a store")
     part = part_path(target)
     try:
-        store = SqliteStore(part, key=secret, zone_of_new=lambda: salvage.zone or "UTC")
+        store = SqliteStore(part, key=salvage.key, secret=keys, zone_of_new=lambda: salvage.zone or "UTC")
         try:
             report = _write_all(store, salvage)
         finally:
             store.close()
-        _checkpoint(part)
+        _checkpoint(part, cipher)
+        copy_key_file(source, keys, target)
         replace_durably(part, target)
     finally:
         for suffix in ("", "-wal", "-shm"):
@@ -154,14 +172,17 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     return report
 
 
-def _checkpoint(path: str) -> None:
+def _checkpoint(path: str, cipher: PageCipher | None) -> None:
     """Copy the rest of the WAL into the file. Closing a store does so, too, but does not report a failure.
 
     Raises:
         StoreFullError: The disk is full.
         StoreError: The checkpoint failed or is incomplete.
     """
-    with translated(path), closing(checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)) as connection:
+    with (
+        translated(path),
+        closing(checksums.connect(path, apsw.SQLITE_OPEN_READWRITE, cipher=cipher)) as connection,
+    ):
         connection.execute("SELECT name FROM meta").fetchall()  # makes SQLite open the WAL
         pages, checkpointed = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         if pages != checkpointed:

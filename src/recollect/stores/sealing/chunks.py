@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recollect.stores.sealing.cipher import TAG_BYTES, NotAuthenticError, cipher, not_authentic
 
@@ -38,20 +38,15 @@ class ChunkCipher:
 
     def seal(self, parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
         """Return the encrypted form of the bytes of a file, in parts."""
-        random = os.urandom(_RANDOM_BYTES)
-        yield MAGIC + random
-        waiting, number = bytearray(), 0
+        sealer = self.sealer()
+        yield sealer.head
         for part in parts:
-            view = memoryview(part).cast("B")
-            while len(waiting) + len(view) > CHUNK:
-                room = CHUNK - len(waiting)
-                waiting += view[:room]
-                view = view[room:]
-                yield self._aead.encrypt(_nonce(random, number), bytes(waiting), _MORE)
-                waiting.clear()
-                number += 1
-            waiting += view
-        yield self._aead.encrypt(_nonce(random, number), bytes(waiting), _LAST)
+            yield from sealer.take(memoryview(part).cast("B"))
+        yield sealer.last()
+
+    def sealer(self) -> Sealer:
+        """Return what encrypts a file whose bytes come one after the other."""
+        return Sealer(self._aead)
 
     def open(self, sealed: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the bytes of a file from its encrypted form.
@@ -95,7 +90,7 @@ class ChunkCipher:
         nonce = _nonce(start[len(MAGIC) : HEAD_BYTES].tobytes(), 0)
         return np.frombuffer(self._decrypted(nonce, start[HEAD_BYTES : FIRST_BYTES - 1].tobytes(), _MORE), np.uint8)
 
-    def lines(self, file: BinaryIO) -> Iterator[bytes]:
+    def chunks(self, file: BinaryIO) -> Iterator[bytes]:
         """Return the parts of a file from its encrypted form, each as soon as it is authentic.
 
         Raises:
@@ -118,6 +113,40 @@ class ChunkCipher:
             out: bytes = self._aead.decrypt(nonce, chunk, about)
         except (not_authentic(), ValueError):
             raise NotAuthenticError from None
+        return out
+
+
+class Sealer:
+    """Encrypts the bytes of one file.
+
+    Attributes:
+        head: The bytes before the first chunk.
+    """
+
+    def __init__(self, aead: Any) -> None:
+        self._encrypt = aead.encrypt
+        self._random = os.urandom(_RANDOM_BYTES)
+        self._waiting = bytearray()
+        self._number = 0
+        self.head = MAGIC + self._random
+
+    def take(self, data: memoryview) -> Iterator[bytes]:
+        """Take more bytes, and return the chunks that are full."""
+        while len(self._waiting) + len(data) > CHUNK:
+            room = CHUNK - len(self._waiting)
+            self._waiting += data[:room]
+            data = data[room:]
+            yield self._chunk(_MORE)
+        self._waiting += data
+
+    def last(self) -> bytes:
+        """Return the last chunk."""
+        return self._chunk(_LAST)
+
+    def _chunk(self, about: bytes) -> bytes:
+        out: bytes = self._encrypt(_nonce(self._random, self._number), bytes(self._waiting), about)
+        self._waiting.clear()
+        self._number += 1
         return out
 
 

@@ -44,6 +44,9 @@ _SALT_BYTES = 16
 #: most that is accepted.
 _NEW, _LEAST, _MOST = (2**16, 3, 4), (19 * 2**10, 2, 1), (2**21, 100, 64)
 _MOST_OF_NAME = 100
+#: What the key of the pages of a kind of file is derived for; and of those of the store itself.
+_PAGES = "recollect.page.1 "
+PAGES_OF_STORE = _PAGES + "db"
 _INVALID = (LookupError, ValueError, TypeError, AttributeError)
 
 
@@ -211,6 +214,10 @@ class Unlocked:
         """The store key of a store that was created encrypted: the salts of its hashes are derived from it."""
         return subkey(self._keys[self.file.keys[0].id], self.uuid.encode(), "recollect.salt")
 
+    def has(self, other: Unlocked) -> bool:
+        """Return whether these are keys of the same store, with the one with which the other keys encrypt now."""
+        return self.uuid == other.uuid and other._keys[other.file._now.id] in self._keys.values()
+
     def key(self, use: str) -> bytes:
         """Return the key for one use, such as a kind of file."""
         return subkey(self._keys[self.file._now.id], self.uuid.encode(), use)
@@ -219,7 +226,7 @@ class Unlocked:
         """Return the cipher of the pages of a kind of file: "db" for the store, else the name of what is derived."""
         found = self._ciphers.get(role)
         if found is None:
-            found = self._ciphers[role] = PageCipher(self.key("recollect.page.1 " + role))
+            found = self._ciphers[role] = PageCipher(self.key(_PAGES + role))
         return found
 
     def opening(self, first_page: bytes) -> Unlocked:

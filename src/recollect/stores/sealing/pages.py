@@ -53,9 +53,9 @@ class PageCipher:
             if number == 1:
                 head = sealed[:HEADER_BYTES]
                 body = sealed[HEADER_BYTES:-BYTES] + sealed[-TAG_BYTES:]
-                return head + self._decrypt(nonce, body, b"%d %b" % (number, head)) + bytes(BYTES)
+                return b"%b%b%b" % (head, self._decrypt(nonce, body, b"%d %b" % (number, head)), bytes(BYTES))
             body = sealed[:-BYTES] + sealed[-TAG_BYTES:]
-            return self._decrypt(nonce, body, b"%d " % number) + bytes(BYTES)  # type: ignore[no-any-return]
+            return b"%b%b" % (self._decrypt(nonce, body, b"%d " % number), bytes(BYTES))
         except (self._not_authentic, ValueError):
             if not any(sealed):
                 return bytes(len(sealed))

@@ -17,9 +17,13 @@ from urllib.parse import quote
 import apsw
 
 from recollect.ledger.commits import Branch
+from recollect.stores.sealing.keys import PAGES_OF_STORE, Unlocked
+from recollect.stores.sealing.pages import PageCipher
+from recollect.stores.sqlite.encryption import is_encrypted
 from recollect.stores.sqlite.header import has_wal
-from recollect.stores.sqlite.schema import APPLICATION_ID
+from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
+from recollect.stores.sqlite_base.sealed import vfs_of
 
 #: The size of an SQLite file is a multiple of this.
 _LEAST_PAGE = 512
@@ -32,7 +36,7 @@ search()
 """
 
 
-def copies_with(path: str, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+def copies_with(path: str, branch: Branch, versions: Sequence[bytes], keys: Unlocked | None = None) -> tuple[str, ...]:
     """Return the stores in the folder of a store, other than itself, that have the payload of one of these versions.
 
     What cannot be read completely is among them: a corrupt store, or one with a WAL.
@@ -40,6 +44,7 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes]) -> tuple[s
     Args:
         path: The store.
         branch: The branch that the versions belong to.
+        keys: The data keys of an encrypted store, with which its encrypted copies are read.
 
     Cost:
         If there is a file that may be a store, starts Python to read it.
@@ -47,7 +52,12 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes]) -> tuple[s
     found = _candidates(path) if versions else []
     if not found or found == [os.path.dirname(path)]:
         return tuple(found)
-    request = {"paths": found, "namespace": branch.namespace, "versions": [each.hex() for each in versions]}
+    request = {
+        "paths": found,
+        "namespace": branch.namespace,
+        "versions": [each.hex() for each in versions],
+        "key": None if keys is None else keys.key(PAGES_OF_STORE).hex(),  # through a pipe
+    }
     try:
         name = os.path.basename(sys.executable or "").lower()
         if getattr(sys, "frozen", False) or not name.startswith("python"):
@@ -91,20 +101,25 @@ def search() -> None:
     """Answer the request of `copies_with` on the standard input. Run in the process that it starts."""
     request = json.load(sys.stdin)
     versions = [bytes.fromhex(each) for each in request["versions"]]
-    json.dump([each for each in request["paths"] if _has_any(each, request["namespace"], versions)], sys.stdout)
+    cipher = PageCipher(bytes.fromhex(request["key"])) if request["key"] else None
+    found = [each for each in request["paths"] if _has_any(each, request["namespace"], versions, cipher)]
+    json.dump(found, sys.stdout)
 
 
-def _has_any(path: str, namespace: str, versions: Sequence[bytes]) -> bool:
+def _has_any(path: str, namespace: str, versions: Sequence[bytes], cipher: PageCipher | None) -> bool:
     """Return whether a file is a store with one of these payloads, or one that cannot be read."""
     name = f"file:{quote(path)}?immutable=1"  # SQLite creates no files next to it, and reads no WAL
     sql = (
         "SELECT 1 FROM versions v JOIN namespaces n ON n.number = v.namespace "
         "WHERE n.name = ? AND v.hash = ? AND v.payload IS NOT NULL"
     )
-    is_store = False
+    is_store = is_encrypted(path)
+    vfs = vfs_of(cipher) if cipher is not None and is_store else None
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        with closing(apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
-            is_store = connection.execute("PRAGMA application_id").fetchall() == [(APPLICATION_ID,)]
+        with closing(apsw.Connection(name, flags=flags, vfs=None if vfs is None else vfs.name)) as connection:
+            found = connection.execute("PRAGMA application_id").fetchall()
+            is_store = found in ([(APPLICATION_ID,)], [(ENCRYPTED_ID,)])
             if not is_store or has_wal(path):
                 return is_store
             return any(connection.execute(sql, (namespace, each)).fetchone() for each in versions)

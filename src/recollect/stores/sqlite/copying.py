@@ -11,16 +11,19 @@ import apsw
 from recollect.errors import (
     DamagedStoreError,
     InvalidArgumentError,
+    KeyFileMissingError,
     StoreError,
     StoreIOError,
     WrongKeyError,
 )
 from recollect.ledger.commits import Branch
-from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Store
 from recollect.stores.roots import branch_summaries
-from recollect.stores.sqlite.header import header_of, part_path, replace_durably
-from recollect.stores.sqlite.schema import APPLICATION_ID
+from recollect.stores.sealing.keys import Secret, Unlocked
+from recollect.stores.sealing.keys import read as read_key_file
+from recollect.stores.sqlite.encryption import copy_key_file, is_encrypted
+from recollect.stores.sqlite.header import application_of, header_of, part_path, replace_durably
+from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
 from recollect.stores.values import Backup, BranchSummary
@@ -34,14 +37,26 @@ _ROLLBACK_JOURNAL = 1
 class Copied(Store, Protocol):
     """The part of an SQLite store that copying needs. Its class is also used to open and verify the copy."""
 
-    def __init__(self, path: str, *, create: bool = True, read_only: bool = False, key: bytes = PUBLIC_KEY) -> None: ...
+    def __init__(
+        self,
+        path: str,
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        key: bytes | None = None,
+        secret: Secret | Unlocked | None = None,
+    ) -> None: ...
+
+    @property
+    def keys(self) -> Unlocked | None:
+        """The data keys of an encrypted file; None if it is not encrypted."""
 
     def reading(self) -> AbstractContextManager[apsw.Connection]:
         """Provide a read-only connection to the file."""
 
 
 def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = False) -> Backup:
-    """Copy a snapshot of the store to `path` while writers continue.
+    """Copy a snapshot of the store to `path` while writers continue. An encrypted copy gets a copy of the key file.
 
     Args:
         store: The store to copy.
@@ -61,12 +76,13 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
     part = part_path(target)
     try:
         with store.reading() as source:
-            copy(source, part)
-        branches = verified(part, type(store), store.key, store.path) if verify else {}
+            copy(source, part, store.keys)
+        branches = verified(part, type(store), store.key, store.keys, store.path) if verify else {}
         size = os.stat(part).st_size
         for suffix in WAL_SUFFIXES:  # those of a replaced store: SQLite would apply its WAL to the backup
             with suppress(FileNotFoundError):
                 os.unlink(target + suffix)
+        copy_key_file(store.path, store.keys, target)
         replace_durably(part, target)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
@@ -90,12 +106,17 @@ def _check_target(store: Copied, target: str, force: bool) -> None:
         return
     if not is_backup(target):
         raise InvalidArgumentError("path", target, f"exists and is not a backup: {OR_FORCE}")
-    if _uuid_of(target, type(store), store.key) not in (None, store.facts()["uuid"]):
+    if _uuid_of(target, type(store), store.key, store.keys) not in (None, store.facts()["uuid"]):
         raise InvalidArgumentError("path", target, f"is a backup of another store: {OR_FORCE}")
 
 
-def _uuid_of(path: str, kind: type[Copied], key: bytes) -> str | None:
+def _uuid_of(path: str, kind: type[Copied], key: bytes, keys: Unlocked | None) -> str | None:
     """Return the uuid of a backup; None if it is corrupt, "" if it has another key."""
+    if is_encrypted(path):
+        try:
+            return read_key_file(path).uuid
+        except KeyFileMissingError:
+            return "" if keys is None else None
     try:
         store = kind(path, create=False, read_only=True, key=key)
     except WrongKeyError:
@@ -121,7 +142,7 @@ def is_backup(path: str) -> bool:
         header = header_of(path)
     except StoreError:
         return False
-    return int.from_bytes(header[68:72], "big") == APPLICATION_ID and header[18] == _ROLLBACK_JOURNAL
+    return application_of(header) in (APPLICATION_ID, ENCRYPTED_ID) and header[18] == _ROLLBACK_JOURNAL
 
 
 def same_file(one: str, other: str) -> bool:
@@ -132,22 +153,27 @@ def same_file(one: str, other: str) -> bool:
         return False
 
 
-def copy(source: apsw.Connection, part: str) -> None:
-    """Copy a snapshot of a file to a new file at `part`. Raise StoreError if that fails."""
+def copy(source: apsw.Connection, part: str, keys: Unlocked | None = None) -> None:
+    """Copy a snapshot of a file to a new file at `part`. Raise StoreError if that fails.
+
+    Args:
+        keys: The data keys of an encrypted file; the copy is encrypted with them.
+    """
+    cipher = None if keys is None else keys.pages("db")
     with translated(part):
         try:
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             raise StoreIOError(part, error.strerror or str(error)) from error
         source.execute("SELECT name FROM meta").fetchall()  # reads the header: do pages have checksums?
-        target = checksums.connect(part)
+        target = checksums.connect(part, cipher=cipher)
         try:
-            if checksums.reserved(source):
-                checksums.begin(target)
+            if cipher is not None or checksums.reserved(source):
+                checksums.begin(target, cipher)
             # The header announces the checksums, so it must be written before the pages that have them.
-            target.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            target.execute(f"PRAGMA application_id = {APPLICATION_ID if cipher is None else ENCRYPTED_ID}")
             target.close()
-            target = checksums.connect(part)
+            target = checksums.connect(part, cipher=cipher)
             target.execute("SELECT name FROM sqlite_schema").fetchall()
             with target.backup("main", source, "main") as work:
                 work.step(-1)
@@ -156,18 +182,21 @@ def copy(source: apsw.Connection, part: str) -> None:
             target.close()
 
 
-def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Branch, BranchSummary]:
+def verified(
+    path: str, kind: type[Copied], key: bytes | None, keys: Unlocked | None, source: str = ""
+) -> dict[Branch, BranchSummary]:
     """Verify a store and return its contents.
 
     Args:
         kind: The class that opens it.
+        keys: The data keys of an encrypted file.
         source: The store of which the file is a copy, for the message.
 
     Raises:
         DamagedStoreError: The store is corrupt; the message says where.
         StoreError: It cannot be read.
     """
-    store = kind(path, read_only=True, key=key)
+    store = kind(path, read_only=True, key=key, secret=keys)
     try:
         problems = store.check()
         if problems:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
-from recollect.errors import KeyFileMissingError, NotEncryptedError, SecretNeededError
+from recollect.errors import KeyFileMissingError, NotEncryptedError, SecretNeededError, StoreError
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.sealing import keys
 from recollect.stores.sealing.keys import Secret, Unlocked
+from recollect.stores.sqlite.header import application_of, header_of
+from recollect.stores.sqlite.schema import ENCRYPTED_ID
 from recollect.stores.sqlite_base import sealed
 from recollect.stores.sqlite_base.descriptors import read
 
 
-def keys_of(path: str, secret: Secret | None, *, new: bool, encrypted: bool) -> Unlocked | None:
+def keys_of(path: str, secret: Secret | Unlocked | None, *, new: bool, encrypted: bool) -> Unlocked | None:
     """Return the data keys of a file; None if it is not encrypted. A new file with a secret gets a key file.
 
     Args:
         path: The file.
-        secret: The secret, if there is one.
+        secret: The secret, if there is one; or the data keys, if they are known, and then no key file is needed.
         new: Whether the file is empty.
         encrypted: Whether its header says that it is encrypted.
 
@@ -33,6 +37,8 @@ def keys_of(path: str, secret: Secret | None, *, new: bool, encrypted: bool) -> 
         if new and os.path.lexists(keys.keys_path(path)):
             raise SecretNeededError(path, f"it has the key file {keys.keys_path(path)}, but no content yet")
         return None
+    if isinstance(secret, Unlocked):
+        return secret
     keys.check_secret("secret", secret)
     if new:
         try:
@@ -50,3 +56,69 @@ def keys_of(path: str, secret: Secret | None, *, new: bool, encrypted: bool) -> 
     if len(unlocked.file.keys) > 1:
         return unlocked.opening(read(path, sealed.PAGE))
     return unlocked
+
+
+def store_keys(key: bytes | None, unlocked: Unlocked | None) -> tuple[bytes, ...]:
+    """Return the store keys that a file may have been created with, if `key` was given or not.
+
+    That of an encrypted file is derived from its data key, unless it was encrypted later.
+    """
+    if key is not None:
+        return (key,)
+    return (PUBLIC_KEY,) if unlocked is None else (unlocked.salt_key, PUBLIC_KEY)
+
+
+def is_encrypted(path: str) -> bool:
+    """Return whether the header of a file says that it is an encrypted store; False for any other file."""
+    try:
+        return application_of(header_of(path)) == ENCRYPTED_ID
+    except StoreError:
+        return False
+
+
+def keys_at(path: str, secret: Secret | None) -> Unlocked | None:
+    """Return the data keys of a file that is read without SQLite, perhaps a corrupt one; None if it is not encrypted.
+
+    Raises:
+        SecretNeededError, WrongSecretError, KeyFileMissingError, NotEncryptedError: See `keys_of`.
+    """
+    try:
+        plain = application_of(header_of(path)) != ENCRYPTED_ID
+    except StoreError:  # the key file tells, if the header does not
+        plain = not os.path.lexists(keys.keys_path(path))
+    if plain:
+        if secret is not None and os.path.exists(path):
+            raise NotEncryptedError(path)
+        return None
+    return keys_of(path, secret, new=False, encrypted=True)
+
+
+def copy_key_file(source: str, unlocked: Unlocked | None, target: str) -> None:
+    """Put a copy of the key file of a store beside a copy of the store. Raise StoreIOError if that fails.
+
+    It is the file as it is now, which may have other slots than when the store was opened. If it is gone, the copy is
+    written from memory.
+
+    Args:
+        source: The store.
+        unlocked: Its data keys; None if it is not encrypted. Then nothing is done.
+        target: The copy of the store.
+    """
+    if unlocked is None:
+        return
+    try:
+        file = keys.read(source)
+    except KeyFileMissingError:
+        file = unlocked.file
+    if file.uuid != unlocked.uuid:
+        file = unlocked.file
+    keys.write(replace(file, path=keys.keys_path(target)))
+
+
+def has_key_file(path: str, unlocked: Unlocked, secret: Secret | None) -> bool:
+    """Return whether there is a key file at a path that the secret opens, with the data keys of a copy of its store."""
+    try:
+        own = keys.read(path).unlock(secret) if secret is not None else None
+    except StoreError:
+        return False
+    return own is not None and own.has(unlocked)

@@ -34,6 +34,7 @@ from recollect.ledger.parts import PartHead, decode_parts
 from recollect.ledger.proofs import Walk
 from recollect.records.names import NAMES
 from recollect.records.record import Record
+from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sql.columns import (
     HEAD_COLUMNS,
     SETTING,
@@ -81,9 +82,11 @@ class Examination:
         connection: A connection to the file.
         path: The file.
         key: The store's key.
+        cipher: The cipher of an encrypted file.
     """
 
-    def __init__(self, connection: apsw.Connection, path: str, key: bytes) -> None:
+    def __init__(self, connection: apsw.Connection, path: str, key: bytes, cipher: PageCipher | None = None) -> None:
+        self._cipher = cipher
         self._connection = connection
         self._path = path
         self._key = key
@@ -155,7 +158,7 @@ class Examination:
     def _corrupt_parts(self) -> Iterator[str]:
         """Yield what cannot be read: corrupt pages, then lost records and commits."""
         with suppress(OSError):
-            salvage = Salvage(self._path, self._key)
+            salvage = Salvage(self._path, self._key, self._cipher)
             yield from _truncated(salvage.corrupt_pages())
             for _, saved in salvage.branches():
                 yield from _truncated(map(str, saved.lost))
@@ -519,9 +522,9 @@ def _structure(connection: apsw.Connection) -> dict[str, Any]:
     return out
 
 
-def examined(connection: apsw.Connection, path: str, key: bytes) -> CheckReport:
+def examined(connection: apsw.Connection, path: str, key: bytes, cipher: PageCipher | None = None) -> CheckReport:
     """Return a message for each problem of a file. The contents of the file raise no error."""
     try:
-        return Examination(connection, path, key).report()
+        return Examination(connection, path, key, cipher).report()
     except DamagedStoreError as error:
         return CheckReport([str(error)])

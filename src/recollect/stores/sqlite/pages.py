@@ -14,6 +14,9 @@ import struct
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from recollect.stores.sealing.cipher import NotAuthenticError
+from recollect.stores.sealing.pages import BYTES as ENCRYPTED_BYTES
+from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sqlite_base.checksums import BYTES, checksum, nearly_matches
 from recollect.stores.sqlite_base.descriptors import FileBytes
 from recollect.stores.sqlite_base.sums import big, summed
@@ -45,6 +48,7 @@ class FilePages:
     Args:
         data: The file's bytes, or what reads its parts.
         wal: The bytes of its WAL. The pages of complete commits in it replace those of the file.
+        cipher: The cipher of an encrypted file. A page that is not authentic is read as an empty one.
 
     Attributes:
         size: The size of a page in bytes.
@@ -52,8 +56,10 @@ class FilePages:
         has_checksums: Whether pages reserve space for checksums.
     """
 
-    def __init__(self, data: bytes | FileBytes, wal: bytes = b"") -> None:
+    def __init__(self, data: bytes | FileBytes, wal: bytes = b"", cipher: PageCipher | None = None) -> None:
         self._data = data
+        self._cipher = cipher
+        self._open: dict[int, bytes] = {}  # the decrypted pages of an encrypted file
         self._newer: dict[int, bytes] = {}
         header = data[:100]
         size = int.from_bytes(header[16:18], "big")
@@ -61,6 +67,7 @@ class FilePages:
         # If the header is corrupt: every store has pages of this size.
         self.size = size if size >= 512 and not size & (size - 1) else 4096
         reserved = header[20] if len(header) > 20 and header[20] in (0, BYTES) else BYTES
+        reserved = reserved if cipher is None else ENCRYPTED_BYTES
         self.has_checksums = reserved == BYTES
         self._usable = self.size - reserved
         self.count = -(-len(data) // self.size)
@@ -75,11 +82,23 @@ class FilePages:
 
     def page(self, number: int) -> bytes:
         """Return the bytes of a page, counted from 1: fewer if the file ends in it, none if it ends before it."""
-        newer = self._newer.get(number)
-        return self.in_file(number) if newer is None else newer
+        found = self._open.get(number)
+        if found is None:
+            newer = self._newer.get(number)
+            found = self.in_file(number) if newer is None else newer
+            if self._cipher is not None:
+                found = self._open[number] = self._opened(found, number)
+        return found
+
+    def _opened(self, sealed: bytes, number: int) -> bytes:
+        assert self._cipher is not None
+        try:
+            return self._cipher.open(sealed, number)
+        except NotAuthenticError:
+            return b""
 
     def in_file(self, number: int) -> bytes:
-        """Return the bytes of a page in the file, whatever the WAL has of it."""
+        """Return the bytes of a page in the file, whatever the WAL has of it: encrypted, if the file is."""
         return self._data[(number - 1) * self.size : number * self.size]
 
     def _read_wal(self, wal: bytes) -> None:
@@ -102,10 +121,13 @@ class FilePages:
                 uncommitted.clear()
 
     def intact(self, number: int) -> bool:
-        """Return whether a page is complete and matches its checksum, if it has one. (WAL frames have their own.)"""
-        if number in self._newer:
-            return True
+        """Return whether a page is complete and matches its checksum, if it has one. (WAL frames have their own.)
+
+        Of an encrypted file: whether it is authentic.
+        """
         page = self.page(number)
+        if number in self._newer:
+            return len(page) == self.size
         return len(page) == self.size and (not self.has_checksums or checksum(page[:-BYTES]) == page[-BYTES:])
 
     def is_damaged(self, number: int) -> bool:
@@ -114,7 +136,7 @@ class FilePages:
         A page that has another checksum altogether, or none, may have been written by another SQLite.
         """
         page = self.page(number)
-        return len(page) != self.size or (not self.intact(number) and nearly_matches(page))
+        return len(page) != self.size or (self._cipher is None and not self.intact(number) and nearly_matches(page))
 
     def kind(self, number: int) -> int:
         """Return the kind of a b-tree page; 0 for any other page."""

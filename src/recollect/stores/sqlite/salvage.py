@@ -29,6 +29,7 @@ from recollect.ledger.merkle import (
 )
 from recollect.ledger.parts import decode_parts
 from recollect.records.record import Record
+from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sql.columns import SETTING, decoded_parents, implicit_parents
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
@@ -99,14 +100,16 @@ class Salvage:
     Args:
         path: The file. It is only read, together with its WAL.
         key: The store's key.
+        cipher: The cipher of an encrypted file.
 
     Raises:
         OSError: The file cannot be read.
     """
 
-    def __init__(self, path: str, key: bytes) -> None:
+    def __init__(self, path: str, key: bytes, cipher: PageCipher | None = None) -> None:
         self.key = key
-        self.pages = _read(path)
+        self.pages = _read(path, cipher)
+        self._encrypted = cipher is not None
         self._namespaces: dict[int, str] = {}
         self._branches: dict[int, tuple[int, str]] = {}
         self._meta: dict[str, Value] = {}
@@ -479,10 +482,11 @@ class Salvage:
         for number in range(1, self.pages.count + 1):
             if number in free:
                 continue
-            zeros = not self.pages.page(number).strip(b"\0")
-            if zeros or not self.pages.intact(number):
+            intact, zeros = self.pages.intact(number), not self.pages.page(number).strip(b"\0")
+            if zeros or not intact:
                 owner = owners.get(number, "sqlite_schema" if number == 1 else "an unknown table")
-                yield f"page {number}, of {owner}, {'is all zeros' if zeros else 'does not match its checksum'}"
+                wrong = "is not authentic" if self._encrypted else "does not match its checksum"
+                yield f"page {number}, of {owner}, {'is all zeros' if zeros and intact else wrong}"
 
 
 class _Leaves:
@@ -551,9 +555,9 @@ def _has_path(record_id: str) -> bool:
     return True
 
 
-def _read(path: str) -> FilePages:
+def _read(path: str, cipher: PageCipher | None) -> FilePages:
     """Return the pages of a file and its WAL; only those of the WAL, if the file is missing."""
     wal_file = Path(wal_path(path))
     wal = wal_file.read_bytes() if wal_file.exists() else b""
     data = b"" if wal and not Path(path).exists() else read(path)
-    return FilePages(data, wal)
+    return FilePages(data, wal, cipher)

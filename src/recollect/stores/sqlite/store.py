@@ -43,13 +43,13 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.derived.files import DerivedFiles
-from recollect.stores.sealing.keys import Secret
+from recollect.stores.sealing.keys import Secret, Unlocked
 from recollect.stores.sql.group_writer import GroupWriter
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
-from recollect.stores.sqlite.encryption import keys_of
+from recollect.stores.sqlite.encryption import keys_of, store_keys
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
@@ -119,7 +119,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         timeout_s: float = 10.0,
         durability: Durability = "full",
         zone_of_new: Callable[[], str] = lambda: "UTC",
-        secret: Secret | None = None,
+        secret: Secret | Unlocked | None = None,
     ) -> None:
         if durability not in DURABILITY:
             raise InvalidArgumentError("durability", durability, f"must be one of {', '.join(DURABILITY)}")
@@ -143,9 +143,8 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         self._keys = keys_of(self.path, secret, new=new, encrypted=encrypted)
         self._cipher = None if self._keys is None else self._keys.pages("db")
         self._checkpointer = Checkpointer(self.path, self._queue, self._cipher)
-        self._key_stated = key is not None
-        # With the public one, a guess of an erased text could be confirmed.
-        self.key = key or (PUBLIC_KEY if self._keys is None else self._keys.salt_key)
+        self._store_keys = store_keys(key, self._keys)
+        self.key = self._store_keys[0]
         self._renewal = Renewal(self.path, self.key)
         immutable = bool(self._write_refused) and not new and is_immutable(self.path)
         self._frozen = FrozenFile(self.path) if immutable else None
@@ -255,10 +254,9 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             raise OlderFormatError(self.path, f"it has format {self.format}")
         if PAGE_CHECKSUMS in features and not self.has_checksums:
             raise DamagedStoreError(self.path, "its pages have checksums, but its header says that they have none")
-        if check != key_check(self.key):
-            if not self._was_encrypted_later(check):
-                raise WrongKeyError(self.path)
-            self.key = PUBLIC_KEY
+        self.key = next((each for each in self._store_keys if check == key_check(each)), b"")
+        if not self.key:
+            raise WrongKeyError(self.path)
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
         self.id_key = self.key if KEYED_IDS in features else None
@@ -267,10 +265,6 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         verified = self._keys is not None
         verified = verified or (self.has_checksums and checksums.available() and self._renewal.verifies)
         self._trusted = _ONE_PAGE_BYTES if verified else 0
-
-    def _was_encrypted_later(self, check: bytes) -> bool:
-        """Return whether an encrypted store was created without encryption, with the public key."""
-        return self._keys is not None and not self._key_stated and check == key_check(PUBLIC_KEY)
 
     @property
     def _application_id(self) -> int:
@@ -615,7 +609,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
-                return examined(connection, self.path, self.key)
+                return examined(connection, self.path, self.key, self._cipher)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -650,13 +644,18 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
                 self._locks.end_turn()
                 self._queue.release(ticket)
 
+    @property
+    def keys(self) -> Unlocked | None:
+        """The data keys of an encrypted file; None if it is not encrypted."""
+        return self._keys
+
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """See `copying.back_up`."""
         return back_up(self, path, verify=verify, force=force)
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
         """See `copies.copies_with`."""
-        return copies_with(self.path, branch, versions)
+        return copies_with(self.path, branch, versions, self._keys)
 
     def truncate(self) -> bool:
         """Copy the WAL into the file and truncate it: after its last frame there may be frames of former states."""

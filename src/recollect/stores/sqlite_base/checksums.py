@@ -22,7 +22,8 @@ from recollect.stores.sqlite_base.sums import factors, summed
 
 #: Bytes that a page reserves for its checksum.
 BYTES = 8
-_VFS = "cksmvfs"
+#: The name of the checksum VFS in SQLite.
+NAME = "cksmvfs"
 #: SQLite's own default VFSs.
 _SYSTEMS = ("unix", "win32")
 _NOWHERE = ""
@@ -61,7 +62,7 @@ def connect(
         connection = apsw.Connection(path, flags=flags, vfs=vfs.name)
         connection.execute("PRAGMA temp_store = MEMORY")
     else:
-        connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
+        connection = apsw.Connection(path, flags=flags, vfs=NAME if available() else None)
     if not verify:
         connection.execute("PRAGMA checksum_verification = OFF").fetchall()
     for option in (
@@ -90,7 +91,7 @@ def put_on_default() -> None:
     """
     with _lock:
         if _loaded_on:
-            apsw.unregister_vfs(_VFS)
+            apsw.unregister_vfs(NAME)
         _load()
 
 

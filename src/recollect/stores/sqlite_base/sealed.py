@@ -55,9 +55,9 @@ def vfs_of(cipher: PageCipher) -> SealedVFS:
 
 def fault(number: int, where: str = "") -> apsw.IOError:
     """Return the error for a page that is not authentic."""
-    error = apsw.IOError(f"page {number}{where} is not authentic: its bytes were changed")
+    error: Any = apsw.IOError(f"page {number}{where} is not authentic: its bytes were changed")
     error.extendedresult = apsw.SQLITE_IOERR_CORRUPTFS
-    return error
+    return error  # type: ignore[no-any-return]
 
 
 class SealedVFS(apsw.VFS):
