@@ -10,6 +10,7 @@
     python -m bench poison --bytes 1048576 --json
     python -m bench poisoning --policy off --json    what of 120 attacks reaches a prompt
     python -m bench trust --json                     what classes of origin cost
+    python -m bench encryption --json                an encrypted store, compared with a plain one
     python -m bench repeats --bytes 65536 --json
     python -m bench mcp --json
     python -m bench serve --json        calls over a socket and HTTP, compared with this process; 1, 8, 64 clients
@@ -117,6 +118,7 @@ MEASURES = {
     "poison": ("poison.poison", "bytes"),
     "poisoning": ("poisoning.poisoning", "policy"),
     "trust": ("trust.trust", "pairs"),
+    "encryption": ("encryption.encryption", "records pairs"),
     "repeats": ("repeats.repeats", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
     "inspector": ("inspector.inspector", "records questions"),
@@ -233,6 +235,8 @@ def _parser() -> argparse.ArgumentParser:
     attacks.add_argument("--policy", type=_named(POLICIES, "policies"), default=["off"], metavar="NAME,...")
     classes = command("trust", "what classes of origin cost when records are written, and a taint", None)
     classes.add_argument("--pairs", type=_positive, default=10)
+    encrypting = command("encryption", "an encrypted store, compared with a plain one", 20_000)
+    encrypting.add_argument("--pairs", type=_positive, default=12)
     repeated = command("repeats", "inputs that repeat one kind of token: how their cost grows, at every call", None)
     repeated.add_argument("--bytes", type=_positive, default=2**16)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)

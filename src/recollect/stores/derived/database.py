@@ -72,7 +72,7 @@ class DerivedDatabase:
     WARNING: ClassVar[str]
 
     def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False, keys: Unlocked | None = None) -> None:
-        self._cipher = None if keys is None else keys.pages(self.NAME)
+        self._keys = keys
         self._path = None if folder is None else os.path.join(folder, self.NAME)
         self._uuid = uuid
         self._read_only = read_only
@@ -93,7 +93,11 @@ class DerivedDatabase:
         if self._path is None or (self._read_only and self._identity() is None):
             return in_memory(self.TABLES)
         connection = connect(
-            self._path, self.TABLES, read_only=self._read_only, timeout_ms=self.TIMEOUT_MS, cipher=self._cipher
+            self._path,
+            self.TABLES,
+            read_only=self._read_only,
+            timeout_ms=self.TIMEOUT_MS,
+            cipher=None if self._keys is None else self._keys.pages(self.NAME),
         )
         try:
             if self._read_only:

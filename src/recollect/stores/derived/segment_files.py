@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from glob import escape, glob
 from typing import Any
 
@@ -58,10 +59,13 @@ class SegmentFiles:
 
     def __init__(self, folder: str, uuid: str, *, read_only: bool = False, keys: Unlocked | None = None) -> None:
         self._keys = keys
-        self._cipher = None if keys is None else ChunkCipher(keys.key("recollect.file.1 segment"))
         self._folder = folder
         self._uuid = uuid
         self._read_only = read_only
+
+    @cached_property
+    def _cipher(self) -> ChunkCipher | None:
+        return None if self._keys is None else ChunkCipher(self._keys.key("recollect.file.1 segment"))
 
     def _path(self, branch: Branch) -> str:
         whose = json.dumps([self._uuid, *branch]).encode()

@@ -36,8 +36,8 @@ class ChunkCipher:
     def __init__(self, key: bytes) -> None:
         self._aead = cipher(key)
 
-    def seal(self, parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-        """Return the encrypted form of the bytes of a file, in parts."""
+    def seal(self, parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+        """Return the encrypted form of the bytes of a file, in parts. Each is valid until the next one is asked for."""
         sealer = self.sealer()
         yield sealer.head
         for part in parts:
@@ -124,28 +124,33 @@ class Sealer:
     """
 
     def __init__(self, aead: Any) -> None:
-        self._encrypt = aead.encrypt
+        self._encrypt_into = aead.encrypt_into
+        self._out = memoryview(bytearray(_SEALED))
         self._random = os.urandom(_RANDOM_BYTES)
         self._waiting = bytearray()
         self._number = 0
         self.head = MAGIC + self._random
 
-    def take(self, data: memoryview) -> Iterator[bytes]:
-        """Take more bytes, and return the chunks that are full."""
+    def take(self, data: memoryview) -> Iterator[memoryview]:
+        """Take more bytes, and return the chunks that are full. Each is valid until the next one is encrypted."""
         while len(self._waiting) + len(data) > CHUNK:
             room = CHUNK - len(self._waiting)
-            self._waiting += data[:room]
+            if self._waiting:
+                self._waiting += data[:room]
+                yield self._chunk(self._waiting, _MORE)
+                self._waiting = bytearray()
+            else:
+                yield self._chunk(data[:room], _MORE)
             data = data[room:]
-            yield self._chunk(_MORE)
         self._waiting += data
 
-    def last(self) -> bytes:
+    def last(self) -> memoryview:
         """Return the last chunk."""
-        return self._chunk(_LAST)
+        return self._chunk(self._waiting, _LAST)
 
-    def _chunk(self, about: bytes) -> bytes:
-        out: bytes = self._encrypt(_nonce(self._random, self._number), bytes(self._waiting), about)
-        self._waiting.clear()
+    def _chunk(self, data: bytearray | memoryview, about: bytes) -> memoryview:
+        out = self._out[: len(data) + TAG_BYTES]  # to allocate as much for each chunk would take longer than encrypting
+        self._encrypt_into(_nonce(self._random, self._number), data, about, out)
         self._number += 1
         return out
 

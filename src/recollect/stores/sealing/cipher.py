@@ -10,6 +10,7 @@ Source:
 
 from __future__ import annotations
 
+import hmac
 import os
 from functools import cache
 from types import ModuleType
@@ -49,12 +50,8 @@ def not_authentic() -> type[Exception]:
 
 
 def subkey(key: bytes, salt: bytes, use: str) -> bytes:
-    """Derive the key of 32 bytes for one use from another key."""
-    _aead()
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=salt, info=use.encode()).derive(key)
+    """Derive the key of 32 bytes for one use from another key: HKDF, whose result is one block of SHA-256 here."""
+    return hmac.digest(hmac.digest(salt, key, "sha256"), use.encode() + b"\1", "sha256")
 
 
 def stretched(passphrase: str, salt: bytes, *, memory_kib: int, passes: int, lanes: int) -> bytes:

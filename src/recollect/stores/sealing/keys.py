@@ -38,7 +38,7 @@ Secret = bytes | str | AskKey
 Kind = Literal["passphrase", "raw", "call"]
 
 _FORMAT = 1
-_MAX_BYTES = 2**20
+_MAX_BYTES = 2**16
 _SALT_BYTES = 16
 #: Memory in KiB, passes and lanes of Argon2id: for new slots (RFC 9106, second recommended option), and the least and
 #: most that is accepted.
@@ -196,7 +196,7 @@ class Unlocked:
     slot: Slot
     _secret_key: bytes
     _keys: dict[int, bytes]
-    _ciphers: dict[str, PageCipher] = field(default_factory=dict)
+    _ciphers: dict[str, PageCipher] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"<data keys of {self.file.path}>"

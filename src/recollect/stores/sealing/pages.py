@@ -18,6 +18,7 @@ from recollect.stores.sealing.cipher import NONCE_BYTES, TAG_BYTES, NotAuthentic
 BYTES = NONCE_BYTES + TAG_BYTES
 #: The bytes of the first page that are not encrypted: the header of an SQLite file.
 HEADER_BYTES = 100
+_RESERVED = bytes(BYTES)
 
 
 class PageCipher:
@@ -33,29 +34,32 @@ class PageCipher:
         self._not_authentic = not_authentic()
 
     def seal(self, page: bytes, number: int) -> bytes:
-        """Return the encrypted form of a page, counted from 1. Its last `BYTES` bytes are reserved."""
+        """Return the encrypted form of a page, counted from 1. Its last `BYTES` bytes are reserved.
+
+        Cost:
+            5 us for 4,096 bytes.
+        """
         nonce = os.urandom(NONCE_BYTES)
         if number == 1:
             head = page[:HEADER_BYTES]
-            out = head + self._encrypt(nonce, page[HEADER_BYTES:-BYTES], b"%d %b" % (number, head))
-        else:
-            out = self._encrypt(nonce, page[:-BYTES], b"%d " % number)
-        return b"%b%b%b" % (out[:-TAG_BYTES], nonce, out[-TAG_BYTES:])
+            out = self._encrypt(nonce, page[HEADER_BYTES:-BYTES], number.to_bytes(8, "big") + head)
+            return b"".join((head, out[:-TAG_BYTES], nonce, out[-TAG_BYTES:]))
+        out = self._encrypt(nonce, page[:-BYTES], number.to_bytes(8, "big"))
+        return b"".join((out[:-TAG_BYTES], nonce, out[-TAG_BYTES:]))
 
     def open(self, sealed: bytes, number: int) -> bytes:
         """Return the page in an encrypted form. Raise NotAuthenticError if it is none of this file and number.
 
         Cost:
-            2 us for 4,096 bytes.
+            4 us for 4,096 bytes.
         """
+        nonce, about = sealed[-BYTES:-TAG_BYTES], number.to_bytes(8, "big")
         try:
-            nonce = sealed[-BYTES:-TAG_BYTES]
             if number == 1:
                 head = sealed[:HEADER_BYTES]
                 body = sealed[HEADER_BYTES:-BYTES] + sealed[-TAG_BYTES:]
-                return b"%b%b%b" % (head, self._decrypt(nonce, body, b"%d %b" % (number, head)), bytes(BYTES))
-            body = sealed[:-BYTES] + sealed[-TAG_BYTES:]
-            return b"%b%b" % (self._decrypt(nonce, body, b"%d " % number), bytes(BYTES))
+                return b"".join((head, self._decrypt(nonce, body, about + head), _RESERVED))
+            return b"".join((self._decrypt(nonce, sealed[:-BYTES] + sealed[-TAG_BYTES:], about), _RESERVED))
         except (self._not_authentic, ValueError):
             if not any(sealed):
                 return bytes(len(sealed))

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.stores.write_queue import Ticket, WriteQueue
 
@@ -40,11 +39,11 @@ class Checkpointer:
     Args:
         path: The store's file.
         queue: The store's write queue.
-        cipher: The cipher of an encrypted file.
+        encrypted: Whether the file is encrypted. No key is needed to copy its pages, which are the same in the WAL.
     """
 
-    def __init__(self, path: str, queue: WriteQueue, cipher: PageCipher | None = None) -> None:
-        self._cipher = cipher
+    def __init__(self, path: str, queue: WriteQueue, *, encrypted: bool = False) -> None:
+        self._encrypted = encrypted
         self._path = path
         self._queue = queue
         self._pages = 0
@@ -117,8 +116,7 @@ class Checkpointer:
         ticket = Ticket(shares=False)
         try:
             if self._connection is None:
-                self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE, cipher=self._cipher)
-                self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
+                self._connection = self._connected()
             with self._concurrent:
                 self._connection.wal_checkpoint()
             self._queue.take(ticket)
@@ -128,6 +126,17 @@ class Checkpointer:
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)
+
+    def _connected(self) -> apsw.Connection:
+        """Open a connection that has opened the WAL."""
+        if not self._encrypted:
+            connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
+            return connection
+        connection = apsw.Connection(self._path, flags=apsw.SQLITE_OPEN_READWRITE)
+        with suppress(apsw.CorruptError, apsw.NotADBError):  # it opens the WAL before it finds that it cannot read
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+        return connection
 
     def close(self) -> None:
         """Start no further checkpoints, and wait for the current one. The caller must not have the write lock."""

@@ -142,7 +142,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         new, encrypted = admit(self.path, create and not self._write_refused)
         self._keys = keys_of(self.path, secret, new=new, encrypted=encrypted)
         self._cipher = None if self._keys is None else self._keys.pages("db")
-        self._checkpointer = Checkpointer(self.path, self._queue, self._cipher)
+        self._checkpointer = Checkpointer(self.path, self._queue, encrypted=self._keys is not None)
         self._store_keys = store_keys(key, self._keys)
         self.key = self._store_keys[0]
         self._renewal = Renewal(self.path, self.key)

@@ -60,7 +60,7 @@ def connect(
     if cipher is not None:
         vfs = vfs_of(cipher)  # which would be gone if nothing referred to it
         connection = apsw.Connection(path, flags=flags, vfs=vfs.name)
-        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384").fetchall()
     else:
         connection = apsw.Connection(path, flags=flags, vfs=NAME if available() else None)
     if not verify:

@@ -13,21 +13,24 @@ from __future__ import annotations
 
 import threading
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakValueDictionary
 
 import apsw
 
 from recollect.stores.sealing.cipher import NotAuthenticError
 from recollect.stores.sealing.pages import HEADER_BYTES, PageCipher
-from recollect.stores.sqlite_base.sums import big, summed
+from recollect.stores.sqlite_base.sums import of_frame
 
 #: The size of every page, in bytes.
 PAGE = 4096
 #: The sizes of the headers of a WAL and of its frames, and the offset of the sums in the latter.
 _WAL_HEADER, _FRAME_HEADER, _SUMS = 32, 24, 16
 _FRAME = _FRAME_HEADER + PAGE
-_NO_SALTS = bytes(8)
+_NO_SALTS = _NO_SUMS = bytes(8)
+_IN_WAL = " in the WAL"
+#: The bit with which a file says that parts of pages can be read.
+_SUBPAGE_READ = getattr(apsw, "SQLITE_IOCAP_SUBPAGE_READ", 0)
 #: The beginning of a header in a journal, the offset of what the sums of its pages begin with, and the bytes of a page
 #: that are in its sum: every 200th from the end.
 _JOURNAL_MAGIC, _SUM_START, _SAMPLES = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 12, slice(PAGE - 200, 0, -200)
@@ -100,17 +103,26 @@ class _Sealed(apsw.VFSFile):
 class _Database(_Sealed):
     """The file itself."""
 
+    def __init__(self, cipher: PageCipher, name: Any, flags: list[int]) -> None:
+        super().__init__(cipher, name, flags)
+        self._raw = super().xRead
+
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        if amount == PAGE and not offset % PAGE:
+            raw = self._raw(PAGE, offset)
+            return self._open(raw, offset // PAGE + 1) if len(raw) == PAGE else raw
         if offset + amount <= HEADER_BYTES:
-            return super().xRead(amount, offset)
+            return self._raw(amount, offset)
         # A part of a page that continues a long value is read without the rest of the page.
         first, begin = divmod(offset, PAGE)
         last = (offset + amount - 1) // PAGE
-        raw = super().xRead((last + 1 - first) * PAGE, first * PAGE)
-        if amount == PAGE and not begin:
-            return self._open(raw, first + 1) if len(raw) == PAGE else raw
+        raw = self._raw((last + 1 - first) * PAGE, first * PAGE)
         pages = [self._open(raw[at : at + PAGE], first + 1 + at // PAGE) for at in range(0, len(raw) - PAGE + 1, PAGE)]
         return b"".join(pages)[begin : begin + amount]
+
+    def xDeviceCharacteristics(self) -> int:  # noqa: N802
+        # A part of a page would be decrypted again each time; a page is in SQLite's cache.
+        return super().xDeviceCharacteristics() & ~_SUBPAGE_READ
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if len(data) != PAGE or offset % PAGE:
@@ -128,94 +140,91 @@ class _Wal(_Sealed):
 
     def __init__(self, cipher: PageCipher, name: Any, flags: list[int]) -> None:
         super().__init__(cipher, name, flags)
+        self._raw = super().xRead
+        self._put = super().xWrite
         self._header = b""  # the last one read
-        self._next = (-1, b"")  # a frame whose header was written, and not yet its page: the number, and the header
+        self._next = (-1, b"")  # a frame whose header was written, and not its page: the offset of that, and the header
+        self._rewrites = False  # whether headers of frames may be written again
         self._part = (0, b"")  # of a write that SQLite divides, to sync between: the offset, and the bytes
-        self._plain = (-1, (0, 0))  # the frame that was recovered last, and the sums of all plain pages up to it
+        self._plain = (-1, b"")  # the frame that was recovered last, and the sums of all plain pages up to it
 
-    def _raw(self, amount: int, offset: int) -> bytes:
-        return super().xRead(amount, offset)
-
-    def _order(self, salts: bytes) -> Literal["little", "big"]:
-        """Return the order of the bytes of which the sums are computed. It is in the header with these salts."""
+    def _highest_first(self, salts: bytes) -> bool:
+        """Return whether the sums are those of words with the highest byte first, as the header of these salts says."""
         if self._header[16:24] != salts:
             self._header = self._raw(_WAL_HEADER, 0)
-        return "big" if self._header[3:4] == b"\x83" else "little"
+        return self._header[3:4] == b"\x83"
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         begun, part = self._part
-        if part and offset == begun + len(part):
-            data, offset = part + data, begun
-        self._part = (0, b"")
-        number, at = _frame(offset)
-        if offset == 0 and len(data) == _WAL_HEADER:
-            self._header = b""
-            super().xWrite(data, 0)
-        elif number >= 0 and at == 0 and len(data) == _FRAME_HEADER:
-            self._next = (number, data)
-            former = self._raw(_FRAME, offset)
-            if len(former) == _FRAME and former[:4] == data[:4] and former[8:16] in (data[8:16], _NO_SALTS):
-                self._put(number, data, former[_FRAME_HEADER:])  # perhaps only the header is written again
-        elif number >= 0 and at == _FRAME_HEADER and len(data) == PAGE:
-            head = self._next[1] if self._next[0] == number else self._raw(_FRAME_HEADER, offset - _FRAME_HEADER)
+        if part:
+            self._part = (0, b"")
+            if offset == begun + len(part):
+                data, offset = part + data, begun
+        size, at = len(data), (offset - _WAL_HEADER) % _FRAME
+        if size == PAGE and at == _FRAME_HEADER:
+            expected, head = self._next
+            if expected != offset:
+                head, self._rewrites = self._raw(_FRAME_HEADER, offset - _FRAME_HEADER), True
             self._next = (-1, b"")
-            self._put(number, head, self._cipher.seal(data, int.from_bytes(head[:4], "big")))
-        elif len(data) < PAGE:
+            self._put_frame(offset - _FRAME_HEADER, head, self._cipher.seal(data, int.from_bytes(head[:4], "big")))
+        elif size == _FRAME_HEADER and not at and offset:
+            self._next = (offset + _FRAME_HEADER, data)
+            if self._rewrites:
+                self._put_header(offset, data)
+        elif not offset and size == _WAL_HEADER:
+            self._header, self._rewrites = b"", False
+            self._put(data, 0)
+        elif size < PAGE:
             self._part = (offset, data)
         else:
-            raise apsw.IOError(f"{len(data)} bytes at {offset} are no part of a WAL")
+            raise apsw.IOError(f"{size} bytes at {offset} are no part of a WAL")
 
-    def _put(self, number: int, head: bytes, sealed: bytes) -> None:
+    def _put_header(self, offset: int, head: bytes) -> None:
+        """Write a frame whose header was written, if its page may be there already."""
+        former = self._raw(_FRAME, offset)
+        if len(former) == _FRAME and former[:4] == head[:4] and former[8:16] in (head[8:16], _NO_SALTS):
+            self._put_frame(offset, head, former[_FRAME_HEADER:])
+
+    def _put_frame(self, offset: int, head: bytes, sealed: bytes) -> None:
         """Write a frame with the sums of what is on the disk."""
-        sums = bytes(8)
-        if head[8:16] != _NO_SALTS:
-            order = self._order(head[8:16])
-            sums = big(summed(head[:8] + sealed, *self._sums_before(number), order))
-        super().xWrite(b"%b%b%b" % (head[:_SUMS], sums, sealed), _WAL_HEADER + number * _FRAME)
-
-    def _sums_before(self, number: int) -> tuple[int, int]:
-        """Return the sums on the disk up to a frame."""
-        raw = self._raw(8, _WAL_HEADER + (number - 1) * _FRAME + _SUMS if number else _WAL_HEADER - 8)
-        return int.from_bytes(raw[:4], "big"), int.from_bytes(raw[4:], "big")
+        salts, sums = head[8:_SUMS], _NO_SUMS
+        if salts != _NO_SALTS:
+            before = self._raw(8, offset - _FRAME + _SUMS if offset > _WAL_HEADER else _WAL_HEADER - 8)
+            sums = of_frame(head, sealed, before, highest_first=self._highest_first(salts))
+        self._put(b"".join((head[:_SUMS], sums, sealed)), offset)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
-        number, at = _frame(offset)
-        if number < 0:
-            return self._raw(amount, offset)
+        number, at = divmod(offset - _WAL_HEADER, _FRAME)
         if at == _FRAME_HEADER and amount == PAGE:
             raw = self._raw(_FRAME, offset - _FRAME_HEADER)
-            if len(raw) < _FRAME:
-                return raw[_FRAME_HEADER:]
-            return self._open(raw[_FRAME_HEADER:], int.from_bytes(raw[:4], "big"), " in the WAL")
-        if at == 0 and amount == _FRAME:
+            sealed = raw[_FRAME_HEADER:]
+            return self._open(sealed, int.from_bytes(raw[:4], "big"), _IN_WAL) if len(sealed) == PAGE else sealed
+        if not at and amount == _FRAME:
             return self._recovered(number)
-        # The sums before the first header that is written again: SQLite continues them, and they end here.
+        # The header of the WAL; or the sums before the first header that is written again, which SQLite continues. What
+        # it computes from them is not written.
         return self._raw(amount, offset)
 
     def _recovered(self, number: int) -> bytes:
         """Return a frame with the sums that SQLite expects, if it has the right sums on the disk."""
-        raw = self._raw(_FRAME, _WAL_HEADER + number * _FRAME)
-        if len(raw) < _FRAME or raw[8:16] != self._raw(8, 16):
+        begin = _WAL_HEADER + number * _FRAME
+        raw = self._raw(_FRAME, begin)
+        if len(raw) < _FRAME or raw[8:_SUMS] != self._raw(8, 16):
             return raw  # it ends before, or has the salts of a former state: SQLite sees that, too
-        order, start = self._order(raw[8:16]), self._sums_before(number)
-        if raw[_SUMS:_FRAME_HEADER] != big(summed(raw[:8] + raw[_FRAME_HEADER:], *start, order)):
+        before = self._raw(8, begin - _FRAME + _SUMS if number else _WAL_HEADER - 8)
+        first, sealed = self._highest_first(raw[8:_SUMS]), raw[_FRAME_HEADER:]
+        if raw[_SUMS:_FRAME_HEADER] != of_frame(raw, sealed, before, highest_first=first):
             return raw
-        plain = self._open(raw[_FRAME_HEADER:], int.from_bytes(raw[:4], "big"), " in the WAL")
-        sums = self._sums_of_plain(number - 1) if number else start
-        sums = summed(raw[:8] + plain, *sums, order)
+        plain = self._open(sealed, int.from_bytes(raw[:4], "big"), _IN_WAL)
+        sums = of_frame(raw, plain, self._sums_of_plain(number - 1) if number else before, highest_first=first)
         self._plain = (number, sums)
-        return b"%b%b%b" % (raw[:_SUMS], big(sums), plain)
+        return b"".join((raw[:_SUMS], sums, plain))
 
-    def _sums_of_plain(self, last: int) -> tuple[int, int]:
+    def _sums_of_plain(self, last: int) -> bytes:
         if self._plain[0] != last:
             for number in range(last + 1):
                 self._recovered(number)
         return self._plain[1]
-
-
-def _frame(offset: int) -> tuple[int, int]:
-    """Return the number of a frame, from 0, and the offset in it; the number is negative in the header of the WAL."""
-    return divmod(offset - _WAL_HEADER, _FRAME)
 
 
 class _Journal(_Sealed):

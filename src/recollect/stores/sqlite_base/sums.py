@@ -6,13 +6,18 @@ Source:
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.indexes.kernels.choose import native, uses_native
+
 _WORD = 0xFFFFFFFF
+_SUMS = struct.Struct(">II")
 
 
 def summed(data: bytes, one: int, two: int, order: Literal["little", "big"] = "little") -> tuple[int, int]:
@@ -27,6 +32,35 @@ def summed(data: bytes, one: int, two: int, order: Literal["little", "big"] = "l
         (int(words @ factors_one) + one * start[0] + two * start[1]) & _WORD,
         (int(words @ factors_two) + one * start[1] + two * start[2]) & _WORD,
     )
+
+
+def of_frame(head: bytes, page: bytes, before: bytes, *, highest_first: bool) -> bytes:
+    """Return the sums of a frame of a WAL as they are in its header.
+
+    Args:
+        head: At least the first 8 bytes of its header.
+        page: Its page.
+        before: The sums of the frame before, or those in the header of the WAL.
+        highest_first: Whether the sums are those of words with the highest byte first, as the magic of the WAL says.
+    """
+    compiled = _compiled()
+    if compiled is not None:
+        out: bytes = compiled(head, page, before, highest_first)
+        return out
+    return of_frame_with_numpy(head, page, before, highest_first)
+
+
+@cache
+def _compiled() -> Callable[[bytes, bytes, bytes, bool], bytes] | None:
+    """Return the compiled form of `of_frame`, if the package was compiled."""
+    return native("wal_sums").of_frame if uses_native() else None
+
+
+def of_frame_with_numpy(head: bytes, page: bytes, before: bytes, highest_first: bool) -> bytes:
+    """Return the same as `of_frame`."""
+    order: Literal["little", "big"] = "big" if highest_first else "little"
+    one, two = _SUMS.unpack(before)
+    return big(summed(head[:8] + page, one, two, order))
 
 
 def big(sums: tuple[int, int]) -> bytes:

@@ -179,6 +179,10 @@ int64_t rc_lend(const rc_table *table, rc_ints numbers, rc_ints above, int64_t u
 int64_t rc_best_sdrs(const rc_base *base, const rc_rows *tail, const rc_query *query, rc_numbers sums,
                      rc_best_rows *best);
 
+/* The sums of a frame of a WAL (`wal_sums.c`), both in one number, from those of the frame before: of the first 8 bytes of
+   its header and of its page, whose words have the highest byte first or last. */
+uint64_t rc_frame_sums(const char *head, const char *page, int64_t bytes, uint64_t sums, int highest_first);
+
 /* Locks that last (`shm_locks.c`). The first returns whether there are such locks, and what replaces five calls of the
    system that SQLite makes: open, close, fcntl, mmap and munmap. The second returns 0 or RC_NO_MEMORY, the third whether
    SQLite has the file open with such locks. */
