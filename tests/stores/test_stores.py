@@ -14,6 +14,7 @@ from tests.doors import BehindDoor
 from tests.examples import some
 
 from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -25,6 +26,8 @@ from recollect.testing.loopback import Loopback
 
 #: Ids of which some come again, and some that JSON has to escape.
 IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "ключ", "x" * 255])
+
+SECRET = bytes(range(32))
 
 
 class Undone(Exception):
@@ -112,6 +115,30 @@ class TestSqliteStoreWithAPrivateKey(StoreContract):
         return SqliteStore(store.path, key=self.KEY)
 
 
+class TestEncryptedStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return SqliteStore(tmp_path / "store.db", secret=SECRET)
+
+    def reopened(self, store: Store) -> Store:
+        store.close()
+        return SqliteStore(store.path, secret=SECRET)
+
+    def another(self, store: Store) -> Store:
+        return SqliteStore(store.path, secret=SECRET)
+
+
+def _fresh_encrypted() -> Store:
+    folder = tempfile.TemporaryDirectory(prefix="recollect-machine-")
+    atexit.register(folder.cleanup)
+    return SqliteStore(Path(folder.name) / "store.db", durability="normal", key=PUBLIC_KEY, secret=SECRET)
+
+
+def _reopened_encrypted(store: Store) -> Store:
+    store.close()
+    return SqliteStore(store.path, durability="normal", key=PUBLIC_KEY, secret=SECRET)
+
+
 def _fresh_sqlite() -> Store:
     folder = tempfile.TemporaryDirectory(prefix="recollect-machine-")
     atexit.register(folder.cleanup)
@@ -131,3 +158,5 @@ TestSocketAgainstModel = memory_machine(MemoryStore, through=lambda engine: Behi
 TestSocketAgainstModel.settings = settings(max_examples=some(20), stateful_step_count=20, deadline=None)
 TestSqliteAgainstModel = memory_machine(_fresh_sqlite, _reopened_sqlite).TestCase
 TestSqliteAgainstModel.settings = settings(max_examples=some(80), stateful_step_count=30, deadline=None)
+TestEncryptedAgainstModel = memory_machine(_fresh_encrypted, _reopened_encrypted).TestCase
+TestEncryptedAgainstModel.settings = settings(max_examples=some(40), stateful_step_count=30, deadline=None)

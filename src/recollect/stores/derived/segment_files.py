@@ -274,7 +274,7 @@ def _header(data: NDArray[np.uint8]) -> dict[str, Any]:
     return header
 
 
-def _decoded(data: NDArray[np.uint8], *, authentic: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _decoded(data: NDArray[np.uint8], *, authentic: bool = False) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and arrays of `_encoded`'s bytes. Raise a decoding error if they are corrupt.
 
     Args:

@@ -27,6 +27,8 @@ NAME = "cksmvfs"
 #: SQLite's own default VFSs.
 _SYSTEMS = ("unix", "win32")
 _NOWHERE = ""
+#: The size of the cache of each connection to an encrypted file, in KiB: what is in it need not be decrypted again.
+_CACHE_KIB = 16 * 1024
 _WORD = 0xFFFFFFFF
 #: Number of bytes in one word by which a damaged page differs from what its checksum was computed of.
 _NEARLY = 2
@@ -60,7 +62,6 @@ def connect(
     if cipher is not None:
         vfs = vfs_of(cipher)  # which would be gone if nothing referred to it
         connection = apsw.Connection(path, flags=flags, vfs=vfs.name)
-        connection.execute("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384").fetchall()
     else:
         connection = apsw.Connection(path, flags=flags, vfs=NAME if available() else None)
     if not verify:
@@ -71,6 +72,12 @@ def connect(
         apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA,
     ):
         connection.config(option, 0)
+    if cipher is not None:
+        try:
+            connection.execute(f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{_CACHE_KIB}").fetchall()
+        except BaseException:
+            connection.close()
+            raise
     return connection
 
 

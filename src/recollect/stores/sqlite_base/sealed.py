@@ -1,6 +1,7 @@
 """Encrypted SQLite files: a VFS that encrypts pages on their way to the disk, with `sealing.pages.PageCipher`.
 
-It covers all that SQLite writes: the file, its WAL and its journal. Temporary files are kept in memory. Pages have the
+It covers all that SQLite writes: the file, its WAL and its journal. Connections keep temporary
+data in memory (`checksums.connect`), so the VFS opens no other file. Pages have the
 same form in all of them, and the sums in the WAL and the journal are those of what is on the disk: any other SQLite
 that finds a WAL after a crash, and has no key, copies valid pages from it, and loses no commit. The sums that SQLite
 itself expects, those of the plain pages, are computed when it recovers a WAL or plays back a journal.
@@ -11,6 +12,7 @@ Source:
 
 from __future__ import annotations
 
+import logging
 import threading
 from itertools import count
 from typing import Any
@@ -34,13 +36,8 @@ _SUBPAGE_READ = getattr(apsw, "SQLITE_IOCAP_SUBPAGE_READ", 0)
 #: The beginning of a header in a journal, the offset of what the sums of its pages begin with, and the bytes of a page
 #: that are in its sum: every 200th from the end.
 _JOURNAL_MAGIC, _SUM_START, _SAMPLES = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 12, slice(PAGE - 200, 0, -200)
-_TEMPORARY = (
-    apsw.SQLITE_OPEN_TEMP_DB
-    | apsw.SQLITE_OPEN_TEMP_JOURNAL
-    | apsw.SQLITE_OPEN_TRANSIENT_DB
-    | apsw.SQLITE_OPEN_SUBJOURNAL
-)
 
+_log = logging.getLogger("recollect")
 _lock = threading.Lock()
 _numbers = count(1)
 #: The VFS of each cipher, as long as a connection uses it.
@@ -82,9 +79,6 @@ class SealedVFS(apsw.VFS):
             return _Wal(self.cipher, name, flags)
         if flags[0] & apsw.SQLITE_OPEN_MAIN_JOURNAL:
             return _Journal(self.cipher, name, flags)
-        if flags[0] & _TEMPORARY:
-            flags[1] = flags[0]
-            return _InMemory()
         raise apsw.CantOpenError(f"an encrypted store has no file of the kind {flags[0]:#x}")
 
 
@@ -92,6 +86,11 @@ class _Sealed(apsw.VFSFile):
     def __init__(self, cipher: PageCipher, name: Any, flags: list[int]) -> None:
         super().__init__("", name, flags)
         self._cipher = cipher
+
+    def excepthook(self, kind: type[BaseException], error: BaseException, traceback: Any) -> bool:
+        """Note an error that SQLite does not report, such as one in the middle of closing a file."""
+        _log.debug("%s", error)
+        return True
 
     def _open(self, sealed: bytes, number: int, where: str = "") -> bytes:
         try:
@@ -239,9 +238,8 @@ class _Journal(_Sealed):
         self._page = (-1, b"", b"")  # the page at the last offset: as it is, and on the disk
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        if data.startswith(_JOURNAL_MAGIC) and offset % 8 == 0:
-            if len(data) > _SUM_START:  # else it states only the number of pages
-                self._start = int.from_bytes(data[_SUM_START : _SUM_START + 4], "big")
+        if len(data) > _SUM_START and offset % 8 == 0 and not any(data[HEADER_BYTES:]):
+            self._start = int.from_bytes(data[_SUM_START : _SUM_START + 4], "big")  # a header, whose magic comes later
         elif len(data) == PAGE and offset % 8 == 4:
             number = int.from_bytes(super().xRead(4, offset - 4), "big")
             sealed = self._cipher.seal(data, number)
@@ -249,7 +247,7 @@ class _Journal(_Sealed):
             data = sealed
         elif len(data) == 4 and offset == self._page[0] + PAGE:
             data = self._sum(self._page[2])
-        elif len(data) > HEADER_BYTES and any(data[HEADER_BYTES:]):
+        elif len(data) > _SUM_START:
             raise apsw.IOError(f"{len(data)} bytes at {offset} are no part of a journal")
         super().xWrite(data, offset)
 
@@ -274,48 +272,3 @@ class _Journal(_Sealed):
     def _sum(self, page: bytes, more: int = 0) -> bytes:
         """Return the sum of a page in the journal, or one that is wrong."""
         return ((self._start + sum(page[_SAMPLES]) + more) & 0xFFFFFFFF).to_bytes(4, "big")
-
-
-class _InMemory:
-    """A temporary file in memory."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
-        return bytes(self._data[offset : offset + amount])
-
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        if offset > len(self._data):
-            self._data.extend(bytes(offset - len(self._data)))
-        self._data[offset : offset + len(data)] = data
-
-    def xTruncate(self, size: int) -> None:  # noqa: N802
-        del self._data[size:]
-
-    def xFileSize(self) -> int:  # noqa: N802
-        return len(self._data)
-
-    def xClose(self) -> None:  # noqa: N802
-        self._data.clear()
-
-    def xSync(self, flags: int) -> None:  # noqa: N802
-        pass
-
-    def xLock(self, level: int) -> None:  # noqa: N802
-        pass
-
-    def xUnlock(self, level: int) -> None:  # noqa: N802
-        pass
-
-    def xCheckReservedLock(self) -> bool:  # noqa: N802
-        return False
-
-    def xFileControl(self, op: int, pointer: int) -> bool:  # noqa: N802
-        return False
-
-    def xSectorSize(self) -> int:  # noqa: N802
-        return 0
-
-    def xDeviceCharacteristics(self) -> int:  # noqa: N802
-        return 0
