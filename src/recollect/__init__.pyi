@@ -52,6 +52,10 @@ from recollect.records.record import EntityId as EntityId
 from recollect.records.record import Record as Record
 from recollect.records.record import RecordId as RecordId
 from recollect.stores.maintenance.backup import restore as restore
+from recollect.stores.maintenance.encrypting import Rewritten as Rewritten
+from recollect.stores.maintenance.encrypting import decrypt as decrypt
+from recollect.stores.maintenance.encrypting import encrypt as encrypt
+from recollect.stores.maintenance.keys import StoreKeys as StoreKeys
 from recollect.stores.maintenance.migrate import Migrated as Migrated
 from recollect.stores.maintenance.migrate import migrate as migrate
 from recollect.stores.maintenance.rescue import RescueReport as RescueReport

@@ -28,7 +28,7 @@ from recollect._version import __version__
 from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.common.zones import zone_of
-from recollect.errors import InvalidArgumentError, RecollectError, StoreMissingError
+from recollect.errors import InvalidArgumentError, RecollectError, SecretNeededError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import Filter
 from recollect.memory import Memory, RecollectWarning
@@ -142,11 +142,17 @@ class Settings:
                 raise InvalidArgumentError("address", address, "has a comma without an address: remove it")
             return connect(nodes if len(nodes) > 1 else address, self.namespace, token=token)
         options: dict[str, Any] = {"embedder": self.embedder, "key": self.key, "read_from": read_from, **budgets}
-        options["secret"] = self.secret
+        options.update(create=create, read_only=read_only, secret=self.secret)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RecollectWarning)  # the log says the same on stderr
-                return open_memory(self.db, self.namespace, create=create, read_only=read_only, **options)
+                try:
+                    return open_memory(self.db, self.namespace, **options)
+                except SecretNeededError:
+                    if not sys.stdin.isatty():
+                        raise
+                options["secret"] = click.prompt("Passphrase", hide_input=True, err=True)
+                return open_memory(self.db, self.namespace, **options)
         except StoreMissingError as error:
             if self.db or os.environ.get(PATH_VARIABLE):
                 raise

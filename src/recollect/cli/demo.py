@@ -19,6 +19,7 @@ from recollect.calls.calls import zone_of_store
 from recollect.engine.results import Hits
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.stores.sealing.keys import Secret
 
 NAMESPACE = "demo"
 #: Number of hits for each question.
@@ -50,11 +51,11 @@ ZONE = "Europe/Copenhagen"
 class Demo:
     """The sample conversation, remembered in the store at `path`, or in a temporary file if `path` is None."""
 
-    def __init__(self, path: str | None = None, key: bytes | None = None) -> None:
+    def __init__(self, path: str | None = None, key: bytes | None = None, secret: Secret | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recollect-demo-") if path is None else None
         self._path = path if self._folder is None else str(Path(self._folder.name) / "demo.db")
         zone = None if path is not None else ZONE
-        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none", key=key, zone=zone)
+        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none", key=key, zone=zone, secret=secret)
         self._kept = path is not None
         began = time.perf_counter()
         self._report = self._memory.remember_all(self._turns())

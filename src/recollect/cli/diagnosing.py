@@ -50,7 +50,8 @@ def doctor(settings: Settings, check: bool) -> None:
     Before the first write, only the installation is examined.
     """
     try:
-        memory = settings.open()
+        with settings.open() as memory, render.progress("checking" if check else "examining", quiet=settings.as_json):
+            findings = [*examine(memory, check=check), *_nodes(memory)]
     except StoreMissingError as error:
         missing = bool(error.args[1])  # the folder of a path that was chosen
         findings = [*examine_installation(), Finding("store", str(error), not missing)]
@@ -58,9 +59,6 @@ def doctor(settings: Settings, check: bool) -> None:
         findings = examine_closed(store_file(settings.db), error, key=settings.key, secret=settings.secret)
         if len(findings) == 1:  # the file contains no part of a store
             raise
-    else:
-        with memory, render.progress("checking" if check else "examining", quiet=settings.as_json):
-            findings = [*examine(memory, check=check), *_nodes(memory)]
     if settings.as_json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -78,7 +76,7 @@ def demo(settings: Settings) -> None:
     """Remember a sample conversation and answer eight questions about it, with explanations."""
     if settings.db is not None and settings.db.startswith(SERVERS):
         raise UnsupportedError("the demo", "it needs a file of its own, not a server: leave --db out")
-    with demonstration.Demo(settings.db, settings.key) as shown:
+    with demonstration.Demo(settings.db, settings.key, settings.secret) as shown:
         if settings.as_json:
             print_json(shown.to_json())
             return

@@ -164,7 +164,7 @@ def destroy(settings: Settings, yes: bool) -> None:
     keys = StoreKeys(store_file(settings.db))
     if not yes:
         if not sys.stdin.isatty():
-            raise InvalidArgumentError("yes", False, "is needed: nobody can open the store afterwards")
+            raise InvalidArgumentError("--yes", False, "is needed: nobody can open the store afterwards")
         click.confirm(f"Nobody can open {store_file(settings.db)} afterwards. Continue?", abort=True, err=True)
     gone = keys.destroy()
     if settings.as_json:

@@ -193,6 +193,7 @@ def _command(settings: Settings, client: str, user: str | None) -> str:
     for option, value, default in (
         ("-n", settings.namespace, Settings().namespace),
         ("--key-file", os.path.abspath(settings.key_file) if settings.key_file else "", ""),
+        ("--secret-file", os.path.abspath(settings.secret_file) if settings.secret_file else "", ""),
         ("--embedder", settings.embedder, None),
         ("--user", user, None),
     ):

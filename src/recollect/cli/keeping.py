@@ -84,9 +84,12 @@ def copy(settings: Settings, source: str, target: str) -> None:
             "`recollect backup` copies it into a file; a copy without encryption (`recollect decrypt`) can be copied"
         )
         raise UnsupportedError("copying an encrypted store into another one", rule)
+    secret = None if "://" in target else settings.secret
     with (
         closing(open_store(source, create=False, read_only=True, zone=None, **options)) as origin,
-        closing(open_store(target, create=True, read_only=False, zone=origin.zone, **options)) as written,
+        closing(
+            open_store(target, create=True, read_only=False, zone=origin.zone, secret=secret, **options)
+        ) as written,
         render.progress("copying commits", quiet=settings.as_json) as update,
     ):
         result = copy_store(origin, written, update or (lambda commits: None))

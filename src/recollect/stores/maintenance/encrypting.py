@@ -195,7 +195,8 @@ def _alone(path: str, keys: Unlocked | None) -> Iterator[apsw.Connection]:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         yield connection
     finally:
-        connection.close()
+        with suppress(apsw.Error):  # nothing of it is written: what was read of it is in the new file
+            connection.close()
 
 
 def _cipher(keys: Unlocked | None, role: str) -> PageCipher | None:
@@ -237,15 +238,18 @@ def _rewrite(
     vectors = os.path.join(folder, VectorFile.NAME)
     vectors_part = f"{vectors}.{secrets.token_hex(8)}.part"
     try:
-        _copy(source, target, part, schema.tables_of(source.pragma("user_version")), _cipher(new, "db"))
+        with translated(target):
+            _copy(source, target, part, schema.tables_of(source.pragma("user_version")), _cipher(new, "db"))
         _state(part, target, new)
         if os.path.isfile(vectors):
             _copy_vectors(vectors, vectors_part, old, new)
         verified(part, SqliteStore, key, new, target)
+        # A process that dies from here on leaves nothing in the folder that has words.
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if os.path.join(folder, name) != vectors_part:
+            if not name.startswith(VectorFile.NAME):
                 _delete(os.path.join(folder, name))
         kept = replace_locked(part, target, write_keys)
+        remove(vectors)
         if os.path.exists(vectors_part):
             files.replace(vectors, vectors_part)
     except OSError as error:
@@ -309,9 +313,10 @@ def _copy_vectors(vectors: str, part: str, old: Unlocked | None, new: Unlocked |
     """Write the vectors again. If they cannot be read, nothing is written: their texts must be embedded again."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     try:
-        with translated(vectors):
-            source = checksums.connect(f"file:{quote(vectors)}", flags, cipher=_cipher(old, VectorFile.NAME))
-        with closing(source):
+        with (
+            translated(vectors),
+            closing(checksums.connect(f"file:{quote(vectors)}", flags, cipher=_cipher(old, VectorFile.NAME))) as source,
+        ):
             _copy(source, vectors, part, VectorFile.TABLES, _cipher(new, VectorFile.NAME))
     except (DamagedStoreError, NotAStoreError) as error:
         _log.warning("the vectors are not copied (%s); the texts must be embedded again", error)

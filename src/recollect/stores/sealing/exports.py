@@ -69,16 +69,21 @@ def opened(file: BinaryIO, path: str, secret: Secret | None) -> BinaryIO:
     if secret is None:
         raise SecretNeededError(path)
     keys = key_file.unlock(secret)
-    return io.BufferedReader(_Reader(ChunkCipher(keys.key(_USE)).chunks(file)), 2**16)
+    return io.BufferedReader(_Reader(file, ChunkCipher(keys.key(_USE)).chunks(file)), 2**16)
 
 
 class _Reader(io.RawIOBase):
-    def __init__(self, chunks: Iterator[bytes]) -> None:
+    def __init__(self, file: BinaryIO, chunks: Iterator[bytes]) -> None:
+        self._file = file
         self._chunks = chunks
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
     def readinto(self, buffer: Any) -> int:
         if not self._rest:

@@ -343,7 +343,7 @@ def _new_slot(name: str, secret: Secret, uuid: str) -> tuple[Slot, bytes, dict[s
         returned = secret(name, b"")
         key, stored = returned if isinstance(returned, tuple) else (returned, b"")
         if not isinstance(stored, bytes):
-            raise InvalidArgumentError("secret", "...", "must return bytes to store")
+            raise InvalidArgumentError("secret", "...", "is a function that must return bytes to store")
         how = {"stored": _text(stored)}
         return Slot(name, kind), _slot_key(_asked(key), uuid), how
     slot = Slot(name, kind)

@@ -87,9 +87,9 @@ class _Sealed(apsw.VFSFile):
         super().__init__("", name, flags)
         self._cipher = cipher
 
-    def excepthook(self, kind: type[BaseException], error: BaseException, traceback: Any) -> bool:
+    def excepthook(self, *raised: Any) -> bool:
         """Note an error that SQLite does not report, such as one in the middle of closing a file."""
-        _log.debug("%s", error)
+        _log.debug("%s", raised[1])
         return True
 
     def _open(self, sealed: bytes, number: int, where: str = "") -> bytes:
