@@ -160,12 +160,12 @@ def export(settings: Settings, path: Path) -> None:
 @click.option("--yes", is_flag=True, help="Do it, without a question.")
 @common
 def destroy(settings: Settings, yes: bool) -> None:
-    """Delete the key file and its copies in the same folder: nobody can open the store any more, with any secret."""
+    """Delete the key file and its copies in the same folder: no secret opens the store any more."""
     keys = StoreKeys(store_file(settings.db))
     if not yes:
         if not sys.stdin.isatty():
-            raise InvalidArgumentError("--yes", False, "is needed: nobody can open the store afterwards")
-        click.confirm(f"Nobody can open {store_file(settings.db)} afterwards. Continue?", abort=True, err=True)
+            raise InvalidArgumentError("--yes", False, "is needed: no secret opens the store afterwards")
+        click.confirm(f"No secret opens {store_file(settings.db)} afterwards. Continue?", abort=True, err=True)
     gone = keys.destroy()
     if settings.as_json:
         print_json({"deleted": list(gone)})

@@ -1,7 +1,7 @@
 """Encrypting and decrypting a store that exists, and replacing its data key.
 
 The store is copied into a new file, which is verified and then takes its place; the former file is kept under another
-name, as after a restore. Nobody else may have the store open. The vectors are copied too, because they cost calls of a
+name, as after a restore. No other process may have the store open. The vectors are copied too, because they cost calls of a
 model; all other index files are deleted and made again.
 """
 

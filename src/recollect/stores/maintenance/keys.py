@@ -124,7 +124,7 @@ class StoreKeys:
         return target
 
     def destroy(self) -> tuple[str, ...]:
-        """Overwrite and delete the key file, and its copies in the same folder. Nobody can open the store then.
+        """Overwrite and delete the key file, and its copies in the same folder. No secret opens the store then.
 
         Copies elsewhere, such as those beside backups, open their copies of the store as long as they exist.
 

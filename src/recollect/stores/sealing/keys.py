@@ -2,7 +2,7 @@
 
 A store is encrypted with a data key of random bytes. Each slot of the key file has that key encrypted with the key of
 one secret: a passphrase (by Argon2id), 32 bytes, or what a function returns that asks a key service. So a secret is
-added, removed or changed without writing the store. Without the key file nobody can open the store, so it is written
+added, removed or changed without writing the store. Without the key file, no secret opens the store, so it is written
 durably before the store, and every copy of the store gets a copy of it.
 
 The first data key stays in the file: the salts of hashes are derived from it, and roots must not change.
@@ -307,7 +307,7 @@ def without_slot(file: KeyFile, name: str) -> KeyFile:
         raise InvalidArgumentError("name", name, f"is not that of a slot; there are {', '.join(names)}")
     if len(names) == 1:
         rule = (
-            "is the last slot, without which nobody can open the store: add another one first (to destroy the store: "
+            "is the last slot, without which no secret opens the store: add another one first (to destroy the store: "
         )
         raise InvalidArgumentError("name", name, rule + "`recollect key destroy`)")
     keys = [_DataKey(each.id, each.use, tuple(one for one in each.slots if one.slot.id != name)) for each in file.keys]

@@ -525,6 +525,7 @@ def _structure(connection: apsw.Connection) -> dict[str, Any]:
 def examined(connection: apsw.Connection, path: str, key: bytes, cipher: PageCipher | None = None) -> CheckReport:
     """Return a message for each problem of a file. The contents of the file raise no error."""
     try:
-        return Examination(connection, path, key, cipher).report()
+        with translated(path):
+            return Examination(connection, path, key, cipher).report()
     except DamagedStoreError as error:
         return CheckReport([str(error)])
