@@ -25,12 +25,14 @@ from tests.exports import exported
 
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreError
-from recollect.ledger.merkle import version_hash
+from recollect.ledger.merkle import PUBLIC_KEY, version_hash
 from recollect.ledger.parts import stated_root
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.models.embedding.environment import NO_EMBEDDER
 from recollect.stores.maintenance.rescue import rescue
+from recollect.stores.sealing.secrets import secret_or_default
+from recollect.stores.sqlite.encryption import keys_at
 from recollect.stores.sqlite.pages import FilePages
 from recollect.testing.machine import TickingClock
 from torture.trials import Trial
@@ -129,7 +131,8 @@ def whole() -> Whole:
 
 
 def _open(path: Path) -> Memory:
-    return open_memory(path, clock=TickingClock(), create=not path.exists(), embedder=NO_EMBEDDER)
+    create = not path.exists()
+    return open_memory(path, clock=TickingClock(), create=create, embedder=NO_EMBEDDER, key=PUBLIC_KEY)
 
 
 def _bytes(memory: Memory) -> dict[str, bytes]:
@@ -297,6 +300,8 @@ def hurt_copy(seed: int, folder: Path) -> tuple[Path, Hurt, str]:
             continue  # the log would cover some of it; what it alone holds is not there then
         shutil.copy(whole().folder / each, folder / each)
     shutil.copytree(whole().folder / "store.db.index", folder / "store.db.index")
+    for file in whole().folder.glob("store.db.keys"):  # of an encrypted one
+        shutil.copy(file, folder)
     return path, hurt, hurt(rng, path)
 
 
@@ -410,7 +415,9 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
 def _there(path: Path) -> tuple[set[bytes], set[tuple[str, str]]]:
     """The payloads beside which their hash stands, page by page, and the ids that heads and changes name."""
     log = path.with_name(path.name + "-wal")
-    pages = FilePages(path.read_bytes(), log.read_bytes() if log.exists() else b"")
+    keys = keys_at(str(path), secret_or_default(None))
+    cipher = None if keys is None else keys.pages("db")
+    pages = FilePages(path.read_bytes(), log.read_bytes() if log.exists() else b"", cipher)
     payloads: set[bytes] = set()
     names: set[tuple[str, str]] = set()
     for number in range(1, pages.count + 1):

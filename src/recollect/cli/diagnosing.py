@@ -35,7 +35,7 @@ from recollect.operations import Probe, Recall
 from recollect.stores.sealing.keys import Secret
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite.encryption import keys_at, store_keys
-from recollect.stores.sqlite.salvage import Salvage
+from recollect.stores.sqlite.salvage import salvaged
 from recollect.stores.sqlite.schema import FORMAT
 from recollect.stores.values import CheckReport
 from recollect.text.unicode import UNICODE_VERSION
@@ -187,7 +187,7 @@ def examine_closed(
     findings = [Finding("store", str(error), False)]
     with suppress(OSError):
         keys = keys_at(path, secret_or_default(secret))
-        salvage = Salvage(path, store_keys(key, keys)[0], None if keys is None else keys.pages("db"))
+        salvage = salvaged(path, store_keys(key, keys), None if keys is None else keys.pages("db"))
         if not salvage.empty:
             findings.extend(Finding("check", page, False) for page in salvage.corrupt_pages())
             for _, saved in salvage.branches():

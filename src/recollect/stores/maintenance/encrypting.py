@@ -40,10 +40,10 @@ from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import remove_part, verified
-from recollect.stores.sqlite.encryption import keys_of
+from recollect.stores.sqlite.encryption import key_check, keys_of
 from recollect.stores.sqlite.header import admit, must_not_write, part_path
 from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID, PAGE_CHECKSUMS
-from recollect.stores.sqlite.store import SqliteStore, key_check
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import made_by
 from recollect.stores.sqlite_base.errors import translated

@@ -34,10 +34,10 @@ from recollect.stores.sealing.keys import Secret, Unlocked
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
-from recollect.stores.sqlite.encryption import copy_key_file, keys_of, store_keys
+from recollect.stores.sqlite.encryption import copy_key_file, key_check, keys_of, store_keys
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
 from recollect.stores.sqlite.names import compose_heads
-from recollect.stores.sqlite.store import SqliteStore, key_check
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import differing_table, few_steps, made_by, structure
 from recollect.stores.sqlite_base.errors import translated

@@ -38,10 +38,10 @@ from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sql.columns import implicit_parents
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.encryption import copy_key_file, keys_at, store_keys
+from recollect.stores.sqlite.encryption import copy_key_file, key_check, keys_at, store_keys
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
-from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
-from recollect.stores.sqlite.store import SqliteStore, key_check
+from recollect.stores.sqlite.salvage import Lost, Salvage, Saved, salvaged
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteTransaction
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
@@ -142,11 +142,8 @@ def rescue(
         raise NotAStoreError(source, "it is not a regular file")
     keys = keys_at(source, secret_or_default(secret))
     cipher = None if keys is None else keys.pages("db")
-    candidates = store_keys(key, keys)
     try:
-        salvage = Salvage(source, candidates[0], cipher)
-        if salvage.key_check == key_check(candidates[-1]) and len(candidates) > 1:
-            salvage = Salvage(source, candidates[-1], cipher)
+        salvage = salvaged(source, store_keys(key, keys), cipher)
     except OSError as error:
         raise StoreIOError(source, error.strerror or str(error)) from error
     if salvage.format is not None and salvage.format < schema.READS_FROM:

@@ -1,7 +1,8 @@
-"""The keys of an encrypted file when it is opened: which secret is needed, and that none is ignored."""
+"""The keys of a file: with which store key it was created, and which secret opens it if it is encrypted."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 
@@ -56,6 +57,11 @@ def keys_of(path: str, secret: Secret | Unlocked | None, *, new: bool, encrypted
     if len(unlocked.file.keys) > 1:
         return unlocked.opening(read(path, sealed.PAGE))
     return unlocked
+
+
+def key_check(key: bytes) -> bytes:
+    """Return eight bytes by which a wrong key is detected, and which reveal nothing else about the key."""
+    return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]
 
 
 def store_keys(key: bytes | None, unlocked: Unlocked | None) -> tuple[bytes, ...]:

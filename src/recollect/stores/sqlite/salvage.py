@@ -9,7 +9,7 @@ under the newest root, the heads and the log, as far as they are readable. Nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from recollect.ledger.parts import decode_parts
 from recollect.records.record import Record
 from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sql.columns import SETTING, decoded_parents, implicit_parents
+from recollect.stores.sqlite.encryption import key_check
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
 from recollect.stores.sqlite_base.descriptors import read
@@ -561,3 +562,20 @@ def _read(path: str, cipher: PageCipher | None) -> FilePages:
     wal = wal_file.read_bytes() if wal_file.exists() else b""
     data = b"" if wal and not Path(path).exists() else read(path)
     return FilePages(data, wal, cipher)
+
+
+def salvaged(path: str, candidates: Sequence[bytes], cipher: PageCipher | None = None) -> Salvage:
+    """Return the readable rows of a file that was created with one of these store keys, the likeliest one first.
+
+    If the file does not tell with which, it is the one with which most records verify.
+    """
+    found = [Salvage(path, candidates[0], cipher)]
+    if len(candidates) > 1 and found[0].key_check != key_check(candidates[0]):
+        found += [Salvage(path, each, cipher) for each in candidates[1:]]
+        stated = [each for each in found if each.key_check == key_check(each.key)]
+        found = stated or sorted(found, key=_verifying, reverse=True)
+    return found[0]
+
+
+def _verifying(salvage: Salvage) -> int:
+    return sum(len(saved.live) for _, saved in salvage.branches())

@@ -8,7 +8,6 @@ transaction (`write_queue`). A background thread checkpoints the WAL (`checkpoin
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import threading
@@ -49,7 +48,7 @@ from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
-from recollect.stores.sqlite.encryption import keys_of, store_keys
+from recollect.stores.sqlite.encryption import key_check, keys_of, store_keys
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
@@ -702,8 +701,3 @@ def _run_on(connection: apsw.Connection, sql: str, path: str) -> None:
         connection.execute(sql)
     except SQLITE_ERRORS as error:
         raise ours(path, error) from error
-
-
-def key_check(key: bytes) -> bytes:
-    """Return eight bytes by which a wrong key is detected, and which reveal nothing else about the key."""
-    return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]
