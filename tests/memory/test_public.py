@@ -28,9 +28,9 @@ PUBLIC = {
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
     "EntityId Erased Export ExportedPart Failed Hit Hits Limits Lineage Memory Migrated NamespaceHead Outcome "
     "PartCounts Policies Quota Record RecordId RecordList RecordVersion "
-    "RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
+    "RecollectError RecollectWarning Report RescueReport Replayed Restored Rewritten Snapshot StoreKeys "
     "Subscription Summary Taint Verdict Why __version__ connect errors filters "
-    "migrate open observe operations policies rescue restore verify"
+    "decrypt encrypt migrate open observe operations policies rescue restore verify"
 }
 
 

@@ -346,8 +346,8 @@ def test_the_vfs_of_a_cipher_is_gone_with_its_last_connection(tmp_path: Path) ->
 
 
 def test_torture_on_encrypted_stores_finds_what_is_lost(tmp_path: Path) -> None:
-    # The control of `python -m torture --encrypted`: a WAL that recovery cannot read loses commits. What is lost depends
-    # on when the last checkpoint was, in a thread of its own.
+    # The control of `python -m torture --encrypted`: a WAL that recovery cannot read loses commits. What is lost
+    # depends on when the last checkpoint was, in a thread of its own.
     code = """
 import os
 from torture.kills import NAME, child, problem_in

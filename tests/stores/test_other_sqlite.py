@@ -623,7 +623,7 @@ def test_pages_of_a_store_without_checksums_are_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(checksums, "begin", lambda connection: None)
+        patch.setattr(checksums, "begin", lambda connection, cipher: None)
         with recollect.open(tmp_path / "a.db") as memory:
             fill(memory)
     with recollect.open(tmp_path / "a.db") as memory:

@@ -1,8 +1,8 @@
 """Encrypting and decrypting a store that exists, and replacing its data key.
 
 The store is copied into a new file, which is verified and then takes its place; the former file is kept under another
-name, as after a restore. No other process may have the store open. The vectors are copied too, because they cost calls of a
-model; all other index files are deleted and made again.
+name, as after a restore. No other process may have the store open. The vectors are copied too, because they cost calls
+of a model; all other index files are deleted and made again.
 """
 
 from __future__ import annotations
