@@ -127,8 +127,12 @@ bench: $(VENV)/.developing          ## measure start-up, writes and recall on th
 torture: $(VENV)/.developing        ## kill it, cut its power, fail its disk, feed it nonsense: many times, in minutes (SEED=N)
 	$(BIN)/python -m torture $(if $(SEED),--seed $(SEED))
 
-torture-short: $(VENV)/.developing  ## the same in less than three minutes
+torture-short: $(VENV)/.developing  ## the same in less than four minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m torture --short --encrypted $(ON_ENCRYPTED) $(if $(SEED),--seed $(SEED))
+
+# The parts of the torture in which files are left to chance, again on encrypted stores.
+ON_ENCRYPTED := $(foreach part,kill power faults interrupt foreign opening damage,--part $(part))
 
 clean:                              ## remove what the other targets made
 	rm -rf $(VENV) .venv-compat .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules tests/ui/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -19,6 +19,7 @@ from tests.examples import FULL, some
 from tests.stores.rescues import roots_are_same
 
 import recollect
+from recollect.cli import diagnosing
 from recollect.cli.app import app
 from recollect.errors import (
     DamagedStoreError,
@@ -39,6 +40,7 @@ from recollect.models.embedding.hashed import Hashed
 from recollect.stores.sealing import cipher
 from recollect.stores.sealing.cipher import NotAuthenticError
 from recollect.stores.sealing.pages import PageCipher
+from recollect.stores.sqlite import store as sqlite_store
 from recollect.stores.sqlite.store import SqliteStore
 
 SECRET, OTHER, KEY = bytes(range(32)), bytes(32), b"a key of sixteen bytes or more"
@@ -503,3 +505,28 @@ def test_an_encrypted_store_is_not_copied_to_where_it_would_not_open(
     assert done.exit_code == 1
     assert "recollect backup" in done.output
     assert not (tmp_path / "b.db").exists()
+
+
+def test_pages_that_were_encrypted_are_counted_until_the_data_key_is_replaced(
+    tmp_path: Path, secret_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_store, "_COUNTED_EVERY", 50)
+    path = tmp_path / "a.db"
+
+    def counted() -> int:
+        with recollect.open(path, secret=SECRET) as memory:
+            return int(memory.stats()["store"]["encrypted_pages"])
+
+    for number in range(2):
+        before = counted() if number else 0
+        with recollect.open(path, secret=SECRET) as memory:
+            for each in range(20):
+                memory.remember(f"text {number} {each}")
+            assert memory.check() == []
+        assert counted() >= before + 50
+    monkeypatch.setattr(diagnosing, "_MANY_PAGES", 100)
+    said = run("doctor", "--db", str(path), "--secret-file", secret_file)
+    assert said.exit_code == 1
+    assert "rotate --rewrite" in " ".join(said.output.split())
+    recollect.StoreKeys(path).rewrite(secret=SECRET)
+    assert counted() == 0

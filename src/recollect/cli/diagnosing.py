@@ -40,6 +40,9 @@ from recollect.stores.sqlite.schema import FORMAT
 from recollect.stores.values import CheckReport
 from recollect.text.unicode import UNICODE_VERSION
 
+#: Number of pages encrypted with one data key from which on it should be replaced: half of what NIST SP 800-38D allows.
+_MANY_PAGES = 2**31
+
 
 @app.command()
 @click.option("--check", is_flag=True, help="Also read and verify everything in the store.")
@@ -213,6 +216,9 @@ def _store(memory: Memory) -> list[Finding]:
     ]
     if store.get("store") == "sqlite" and store.get("format", FORMAT) < FORMAT:
         findings.append(Finding("format", f"{store['format']}; the newest is {FORMAT}: run `recollect migrate`"))
+    if store.get("encrypted_pages", 0) >= _MANY_PAGES:
+        many = f"{store['encrypted_pages']} pages were encrypted with one data key, which should encrypt 2^32 at most"
+        findings.append(Finding("data key", f"{many}: run `recollect key rotate --rewrite`", False))
     if uncomposed := store.get("uncomposed_names"):
         slow = "they are read as the same names in NFC, by reading every record: `recollect migrate` makes that fast"
         findings.append(Finding("names", f"{uncomposed} records have names in another Unicode form than NFC; {slow}"))

@@ -304,6 +304,7 @@ def _state(part: str, path: str, keys: Unlocked | None) -> None:
             if checksums.reserved(connection):
                 names.insert(0, PAGE_CHECKSUMS)
             connection.execute("UPDATE meta SET value = ? WHERE name = 'features'", (",".join(names),))
+            connection.execute("DELETE FROM meta WHERE name = 'encrypted_pages'")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID if keys is None else ENCRYPTED_ID}")
         finally:
             connection.close()

@@ -26,9 +26,13 @@ class PageCipher:
 
     Args:
         key: The key of this file, 32 bytes.
+
+    Attributes:
+        count: The number of pages that it has encrypted.
     """
 
     def __init__(self, key: bytes) -> None:
+        self.count = 0
         aead = cipher(key)
         self._encrypt, self._decrypt = aead.encrypt, aead.decrypt
         self._not_authentic = not_authentic()
@@ -39,6 +43,7 @@ class PageCipher:
         Cost:
             5 us for 4,096 bytes.
         """
+        self.count += 1
         nonce = os.urandom(NONCE_BYTES)
         if number == 1:
             head = page[:HEADER_BYTES]

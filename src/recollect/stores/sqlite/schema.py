@@ -22,7 +22,7 @@ LEAST_READER = 4
 #: The names that the table `meta` must contain.
 META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
 #: What it contains besides, in files that were created since it was introduced.
-NEWER_META = frozenset(("zone",))
+NEWER_META = frozenset(("zone", "encrypted_pages"))
 #: The entry of `features` in `meta` for a file whose pages have checksums.
 PAGE_CHECKSUMS = "page checksums"
 #: The formats whose tables this release knows exactly (`tables_of`).

@@ -68,6 +68,11 @@ _MAX_IDLE = 8
 #: A payload of fewer bytes is in one page together with its length, so the page's checksum covers it. A longer one
 #: continues in overflow pages that contain only its bytes, and a page of zeros there has a valid checksum.
 _ONE_PAGE_BYTES = 3900
+#: How often the number of pages that were encrypted is written, in pages; and how.
+_COUNTED_EVERY = 4096
+_COUNT = (
+    "INSERT INTO meta VALUES ('encrypted_pages', ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
+)
 #: Number of steps of a statement between two looks at the deadline of its thread: about a millisecond.
 _STEPS = 50_000
 #: The value of `PRAGMA synchronous` for each mode, and what survives a power cut.
@@ -129,6 +134,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         self._closed = False
         # Before the connections: of a store that is not closed, the locks must be freed first.
         self._locks = FileLocks(self.path)
+        self._counted = 0  # pages that were encrypted, and are in the count of the file
         self._idle: list[apsw.Connection] = []
         self._poller: apsw.Connection | None = None  # for `version`
         self._polling = threading.Lock()
@@ -536,6 +542,9 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
     def _commit(self, shared: Shared) -> None:
         error: RecollectError | None = None
         try:
+            if self._cipher is not None and self._cipher.count >= self._counted + _COUNTED_EVERY:
+                self._writer.execute(_COUNT, (self._cipher.count - self._counted,))
+                self._counted = self._cipher.count
             self._writer.execute("COMMIT")
         except SQLITE_ERRORS as raised:
             error = ours(self.path, raised)
@@ -594,10 +603,19 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "renewed": self.renewed,
+            **self._encrypted_pages(),
             **({"uncomposed_names": self._uncomposed} if self._uncomposed else {}),
             "read_only": bool(self._write_refused),
             **sizes,
         }
+
+    def _encrypted_pages(self) -> dict[str, int]:
+        """Return about how many pages were encrypted with the data key, if the file is encrypted."""
+        if self._keys is None:
+            return {}
+        with self._reader() as connection, translated(self.path):
+            found = connection.execute("SELECT value FROM meta WHERE name = 'encrypted_pages'").fetchall()
+        return {"encrypted_pages": int(found[0][0]) if found else 0}
 
     def check(self) -> CheckReport:
         """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
