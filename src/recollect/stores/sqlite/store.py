@@ -615,7 +615,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             return {}
         with self._reader() as connection, translated(self.path):
             found = connection.execute("SELECT value FROM meta WHERE name = 'encrypted_pages'").fetchall()
-        return {"encrypted_pages": int(found[0][0]) if found else 0}
+        return {"encrypted_pages": int(str(found[0][0])) if found else 0}
 
     def check(self) -> CheckReport:
         """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
