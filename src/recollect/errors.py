@@ -859,10 +859,7 @@ class WrongSecretError(StoreError):
     """The store is encrypted, and the secret does not open it."""
 
     code = "wrong_secret"
-    _template = (
-        "{0} does not open with this secret{detail}; nothing was read: give another one; "
-        "`recollect key list` shows which kinds there are"
-    )
+    _template = "{0} does not open with this secret{detail}; nothing was read: give another one"
 
 
 class KeyFileMissingError(StoreError):

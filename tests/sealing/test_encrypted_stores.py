@@ -462,7 +462,7 @@ def test_an_export_is_sealed_only_for_an_encrypted_store_and_into_a_file(tmp_pat
         memory.remember("text")
     plain = run("export", str(tmp_path / "x.rcl"), "--sealed", "--db", str(tmp_path / "a.db"))
     assert plain.exit_code == 1
-    assert "is for encrypted stores" in plain.output
+    assert "is for an encrypted store" in plain.output
     assert run("export", "-", "--sealed", "--db", str(tmp_path / "a.db")).exit_code == 1
 
 
@@ -530,3 +530,10 @@ def test_pages_that_were_encrypted_are_counted_until_the_data_key_is_replaced(
     assert "rotate --rewrite" in " ".join(said.output.split())
     recollect.StoreKeys(path).rewrite(secret=SECRET)
     assert counted() == 0
+
+
+def test_an_erasure_does_not_name_encrypted_stores_that_are_others(path: Path, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "other.db", secret=OTHER) as memory:
+        memory.remember("nothing to do with it")
+    with recollect.open(path, secret=SECRET) as memory:
+        assert memory.erase("r1", actor="test", reason="asked").copies == ()

@@ -28,9 +28,18 @@ from recollect.errors import (
     RecollectError,
     StoreBusyError,
     StoreError,
+    StoreIOError,
     WrongKeyError,
+    WrongSecretError,
 )
+from recollect.ledger.commits import Branch
 from recollect.models.embedding.hashed import Hashed
+from recollect.stores.maintenance import backup as restoring
+from recollect.stores.maintenance import encrypting
+from recollect.stores.sealing import keys as key_files
+from recollect.stores.sqlite import copying
+from recollect.stores.sqlite_base import checksums
+from recollect.testing.loopback import core_of
 
 KEY = b"a key of sixteen bytes or more"
 
@@ -302,7 +311,7 @@ def test_the_commands_encrypt_decrypt_and_change_keys(path: Path, tmp_path: Path
     run("key", "export", str(tmp_path / "kept.keys"))
     assert "decrypted" in run("decrypt", *one)
     assert WORDS[0] in run("get", "a")
-    assert "no usable key file" in refused("key", "list")
+    assert "is not encrypted" in refused("key", "list")
     run("encrypt", *two)
     assert "yes" in refused("key", "destroy")
     assert "deleted" in run("key", "destroy", "--yes")
@@ -329,3 +338,231 @@ def test_a_reader_in_another_thread_reads_while_secrets_change(tmp_path: Path) -
         done.set()
         thread.join()
     assert problems == []
+
+
+def test_a_rewrite_that_fails_leaves_every_secret_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path, secret=SECRET) as memory:
+        fill(memory)
+    recollect.StoreKeys(path).add(OTHER, secret=SECRET)
+    before = Path(f"{path}.keys").read_bytes()
+    with recollect.open(path, secret=OTHER) as memory, pytest.raises(StoreBusyError):
+        memory.remember("meanwhile")
+        recollect.StoreKeys(path).rewrite(secret=SECRET)
+    with pytest.raises(WrongKeyError):
+        recollect.StoreKeys(path).rewrite(secret=SECRET, key=KEY)
+    with monkeypatch.context() as patch:
+        patch.setattr(encrypting, "verified", fail)
+        with pytest.raises(StoreError):
+            recollect.StoreKeys(path).rewrite(secret=SECRET)
+    assert Path(f"{path}.keys").read_bytes() == before
+    assert state(path, secret=OTHER) == state(path, secret=SECRET)
+
+
+def fail(*arguments: object) -> None:
+    raise StoreIOError("a.db", "injected")
+
+
+def test_after_a_rewrite_that_was_killed_other_secrets_open_the_former_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path, secret=SECRET) as memory:
+        fill(memory)
+    recollect.StoreKeys(path).add(OTHER, secret=SECRET)
+    both = key_files.read(str(path)).unlock(SECRET).with_next_key()
+    key_files.write(both.file)  # what is there when it is killed before the store is replaced
+    assert state(path, secret=OTHER) == state(path, secret=SECRET)
+    with pytest.raises(InvalidArgumentError, match="interrupted rewrite"):
+        recollect.StoreKeys(path).remove("slot-1")
+    recollect.StoreKeys(path).rewrite(secret=OTHER)
+    assert [each.id for each in recollect.StoreKeys(path).slots] == ["slot-2"]
+    assert state(path, secret=OTHER)[2] == []
+    # Killed after it, before the key file is written again: the new key is in one slot.
+    key_files.write(key_files.read(str(path)).unlock(OTHER).with_slot("other", SECRET))
+    unlocked = key_files.read(str(path)).unlock(OTHER)
+    both = unlocked.with_next_key()
+    with monkeypatch.context() as patch:
+        patch.setattr(key_files.Unlocked, "with_next_key", lambda self: both)
+        patch.setattr(key_files, "write", lambda file: None)
+        recollect.StoreKeys(path).rewrite(secret=OTHER)
+    key_files.write(both.file)
+    assert state(path, secret=OTHER)[2] == []
+    with pytest.raises(WrongSecretError, match="former"):
+        recollect.open(path, secret=SECRET)
+    with recollect.open(path, secret=OTHER) as memory:
+        memory.remember("more")
+    recollect.StoreKeys(path).rewrite(secret=OTHER)
+    assert state(path, secret=OTHER)[2] == []
+
+
+def test_a_store_with_a_key_of_its_own_is_rewritten_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path, secret=SECRET, key=KEY) as memory:
+        fill(memory)
+    before = state(path, secret=SECRET, key=KEY)
+    recollect.StoreKeys(path).rewrite(secret=SECRET, key=KEY)
+    assert state(path, secret=SECRET, key=KEY) == before
+
+
+def test_the_times_of_uses_are_kept(path: Path) -> None:
+    with recollect.open(path) as memory:
+        memory.set_quota(records=300, when_full="least recent")
+        memory.get("r7")
+        core_of(memory).uses.write(Branch("default"))
+        before = core_of(memory).uses.of(Branch("default"))
+    assert before
+    recollect.encrypt(path, secret=SECRET)
+    with recollect.open(path, secret=SECRET) as memory:
+        assert core_of(memory).uses.of(Branch("default")) == before
+
+
+def test_links_are_followed_to_the_store(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (tmp_path / "folder").symlink_to(disk)
+    (tmp_path / "link.db").symlink_to(disk / "real.db")
+    with recollect.open(tmp_path / "folder" / "real.db") as memory:
+        fill(memory)
+    before = state(disk / "real.db")
+    done = recollect.encrypt(tmp_path / "link.db", secret=SECRET)
+    assert Path(done.kept).parent == disk
+    for path in (tmp_path / "link.db", tmp_path / "folder" / "real.db", disk / "real.db"):
+        assert state(path, secret=SECRET) == before
+        with recollect.open(path, secret=SECRET) as memory:
+            asked(memory)
+    assert (tmp_path / "link.db").is_symlink()
+    recollect.StoreKeys(tmp_path / "link.db").rewrite(secret=SECRET)
+    (tmp_path / "backup").symlink_to(disk / "backup.db")
+    with recollect.open(tmp_path / "link.db", secret=SECRET) as memory:
+        memory.backup(tmp_path / "backup")
+    assert state(disk / "backup.db", secret=SECRET) == before
+    recollect.restore(tmp_path / "backup", tmp_path / "link.db", secret=SECRET, force=True)
+    assert state(tmp_path / "link.db", secret=SECRET) == before
+    with recollect.open(tmp_path / "folder" / "new.db", secret=SECRET) as memory:
+        memory.remember("new")
+    recollect.decrypt(tmp_path / "link.db", secret=SECRET)
+    assert state(disk / "real.db") == before
+
+
+def test_a_restore_that_fails_keeps_the_key_file_of_the_store_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, secret in (("a", SECRET), ("b", OTHER)):
+        with recollect.open(tmp_path / f"{name}.db", secret=secret) as memory:
+            fill(memory)
+            memory.backup(tmp_path / f"{name}.backup")
+    before = state(tmp_path / "a.db", secret=SECRET)
+
+    def fails(part: str, path: str) -> None:
+        raise OSError(errno.EIO, "injected")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restoring, "replace_durably", fails)
+        with pytest.raises(StoreError):
+            recollect.restore(tmp_path / "b.backup", tmp_path / "a.db", force=True, secret=OTHER)
+    assert state(tmp_path / "a.db", secret=SECRET) == before
+    assert not (tmp_path / "a.db.replaced-1.keys").exists()
+    with monkeypatch.context() as patch, recollect.open(tmp_path / "b.db", secret=OTHER) as memory:
+        patch.setattr(copying, "replace_durably", fails)
+        with pytest.raises(StoreError):
+            memory.backup(tmp_path / "a.backup", force=True)
+    assert state(tmp_path / "a.backup", secret=SECRET, read_only=True) == before
+
+
+def test_no_key_file_is_replaced_by_that_of_another_store(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db", secret=SECRET) as memory:
+        fill(memory)
+        (tmp_path / "out.keys").write_text("notes")
+        with pytest.raises(InvalidArgumentError, match="needs the name"):
+            memory.backup(tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        with pytest.raises(InvalidArgumentError, match="is the store itself"):
+            memory.backup(tmp_path / "a.db.keys", force=True)
+        memory.backup(tmp_path / "a.backup")
+    with recollect.open(tmp_path / "b.db", secret=SECRET) as memory:
+        os.rename(tmp_path / "a.backup.keys", tmp_path / "elsewhere.keys")
+        with pytest.raises(InvalidArgumentError, match="another store"):
+            memory.backup(tmp_path / "a.backup")
+    os.rename(tmp_path / "elsewhere.keys", tmp_path / "a.backup.keys")
+    os.rename(tmp_path / "b.db", tmp_path / "moved.db")
+    recollect.restore(tmp_path / "a.backup", tmp_path / "b.db", secret=SECRET)
+    kept = key_files.parsed("b", (tmp_path / "b.db.replaced-1.keys").read_bytes())
+    assert kept.uuid != key_files.read(str(tmp_path / "b.db")).uuid
+
+
+def test_a_plain_backup_over_an_encrypted_store_leaves_no_key_file(path: Path, tmp_path: Path) -> None:
+    with recollect.open(path) as memory:
+        memory.backup(tmp_path / "plain.backup")
+    recollect.encrypt(path, secret=SECRET)
+    done = recollect.restore(tmp_path / "plain.backup", path, force=True)
+    assert not Path(f"{path}.keys").exists()
+    assert state(path)[2] == []
+    assert state(Path(str(done.kept)), secret=SECRET)[2] == []
+
+
+def test_what_an_interrupted_decryption_left_is_removed_and_does_not_stop_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path, secret=SECRET) as memory:
+        fill(memory)
+        key = core_of(memory).store.key
+    (tmp_path / "a.db.rewriting").write_bytes(WORDS[0].encode())
+    with recollect.open(path, secret=SECRET, read_only=True):
+        assert (tmp_path / "a.db.rewriting").exists()
+    with recollect.open(path, secret=SECRET):
+        assert not (tmp_path / "a.db.rewriting").exists()
+    (tmp_path / "a.db.rewriting").write_bytes(WORDS[0].encode())
+    (tmp_path / "a.db.key").write_bytes(b"another")
+    with pytest.raises(InvalidArgumentError, match="needs the name"):
+        recollect.decrypt(path, secret=SECRET)
+    (tmp_path / "a.db.key").write_bytes(key)
+    recollect.decrypt(path, secret=SECRET)
+    assert state(path, key=key)[2] == []
+
+
+def test_a_decryption_that_fails_after_the_store_was_replaced_keeps_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path, secret=SECRET, embedder=Hashed()) as memory:
+        fill(memory)
+        asked(memory)
+    before = state(path, secret=SECRET)
+    with monkeypatch.context() as patch:
+        patch.setattr(encrypting, "remove", fail)
+        with pytest.raises(StoreError):
+            recollect.decrypt(path, secret=SECRET)
+    assert state(path, key=Path(f"{path}.key").read_bytes()) == before
+
+
+def test_a_store_that_was_replaced_before_it_was_locked_is_not_encrypted(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = checksums.connect
+
+    def connect(*arguments: Any, **options: Any) -> Any:
+        connection = real(*arguments, **options)
+        monkeypatch.undo()
+        shutil.copy(path, path.with_name("new.db"))
+        os.replace(path.with_name("new.db"), path)
+        return connection
+
+    monkeypatch.setattr(checksums, "connect", connect)
+    with pytest.raises(StoreBusyError, match="replaced"):
+        recollect.encrypt(path, secret=SECRET)
+    assert state(path)[2] == []
+
+
+def test_a_copy_into_an_encrypted_file_is_encrypted(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(SECRET.hex())
+
+    def copied(*arguments: str) -> int:
+        return CliRunner().invoke(app, ["copy", *arguments], catch_exceptions=False).exit_code
+
+    secret = ["--secret-file", str(tmp_path / "secret")]
+    for number, prefix in enumerate(("", "sqlite:///")):
+        target = tmp_path / f"copy{number}.db"
+        assert copied(str(path), f"{prefix}{target}", *secret) == 0
+        assert state(target, secret=SECRET) == state(path)
+    assert copied(str(path), str(path.with_name("plain.db"))) == 0
+    assert copied(str(path), str(path.with_name("plain.db")), *secret) == 1, "neither is encrypted"

@@ -20,9 +20,11 @@ import recollect
 from recollect.errors import (
     InvalidArgumentError,
     KeyFileMissingError,
+    NotEncryptedError,
     RecollectError,
     SecretNeededError,
     StoreError,
+    StoreMissingError,
     WrongSecretError,
 )
 from recollect.stores.sealing import keys
@@ -315,8 +317,13 @@ def test_destroyed_keys_open_neither_the_store_nor_its_copies_in_the_folder(path
         memory.backup(elsewhere / "c.db")
     with recollect.open(tmp_path / "other.db", secret=RAW):
         pass
-    gone = recollect.StoreKeys(path).destroy()
-    assert sorted(map(os.path.basename, gone)) == ["a.db.keys", "b.db.keys"]
+    recollect.StoreKeys(path).export(tmp_path / "kept elsewhere")
+    store_keys = recollect.StoreKeys(path)
+    assert sorted(map(os.path.basename, store_keys.copies())) == ["b.db.keys", "kept elsewhere"]
+    assert recollect.StoreKeys(tmp_path / "b.db").destroy() == (str(tmp_path / "b.db.keys"),)
+    assert opens(path, RAW), "to destroy the keys of a backup destroys no others"
+    gone = store_keys.destroy(copies=True)
+    assert sorted(map(os.path.basename, gone)) == ["a.db.keys", "kept elsewhere"]
     for name in ("a.db", "b.db"):
         with pytest.raises(KeyFileMissingError):
             recollect.open(tmp_path / name, secret=RAW)
@@ -346,3 +353,58 @@ def test_a_secret_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(SecretNeededError):
         recollect.open(tmp_path / "a.db")
     assert opens(tmp_path / "a.db", PASSPHRASE)
+
+
+def test_a_key_file_that_would_be_too_long_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="longer"):
+        recollect.open(tmp_path / "a.db", secret=lambda name, stored: RAW if stored else (RAW, bytes(60_000)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_service_that_fails_leaves_no_file_that_would_be_plain(tmp_path: Path) -> None:
+    def fails(name: str, stored: bytes) -> bytes:
+        raise ConnectionError("the service does not answer")
+
+    with pytest.raises(ConnectionError):
+        recollect.open(tmp_path / "a.db", secret=fails)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_of_two_key_services_opens_the_store(path: Path) -> None:
+    one, other = Service(), Service()
+    store_keys = recollect.StoreKeys(path)
+    store_keys.add(one, secret=RAW, name="one")
+    store_keys.add(other, secret=one, name="other")  # each raises KeyError for what the other one has stored
+    assert opens(path, one)
+    assert opens(path, other)
+    assert not opens(path, lambda name, stored: None)
+
+
+def test_a_secret_has_one_slot_and_is_replaced_in_every_one(path: Path) -> None:
+    store_keys = recollect.StoreKeys(path)
+    with pytest.raises(InvalidArgumentError, match="opens the store already"):
+        store_keys.add(RAW, secret=RAW)
+    twice = keys.read(str(path)).unlock(RAW).with_slot("again", RAW)
+    keys.write(twice)
+    store_keys.rotate(OTHER, secret=RAW)
+    assert not opens(path, RAW)
+    assert opens(path, OTHER)
+
+
+def test_the_keys_of_a_plain_or_missing_store_are_not_reported_as_lost(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db"):
+        pass
+    with pytest.raises(NotEncryptedError):
+        recollect.StoreKeys(tmp_path / "a.db")
+    with pytest.raises(StoreMissingError):
+        recollect.StoreKeys(tmp_path / "missing.db")
+
+
+def test_a_file_with_what_is_nearly_a_key_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    for text in (RAW.hex()[:-1], RAW.hex() + "0", f" {RAW.hex()}", RAW.hex()[:32]):
+        file.write_text(text)
+        with pytest.raises(InvalidArgumentError, match="hexadecimal digits"):
+            secret_in(file)
+    file.write_text(RAW.hex() + "\n\n")
+    assert secret_in(file) == RAW

@@ -195,6 +195,50 @@ def test_transactions_that_do_not_fit_into_the_cache_are_committed_and_undone(tm
 
 
 @pytest.mark.parametrize("wal", [True, False])
+def test_a_rollback_of_a_journal_with_several_headers_restores_the_file(tmp_path: Path) -> None:
+    with closing(connect(tmp_path / "a.db", wal=False)) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x)").fetchall()
+        fill(connection, 0, 400)
+        connection.execute("PRAGMA cache_size = 6").fetchall()
+        for _ in range(3):
+            connection.execute("BEGIN; UPDATE t SET x = x || 'one'; SAVEPOINT a").fetchall()
+            connection.execute("UPDATE t SET x = x || 'two'; ROLLBACK TO a").fetchall()
+            connection.execute("DELETE FROM t WHERE id % 3 = 0; UPDATE t SET x = x || 'three'; ROLLBACK").fetchall()
+            assert rows(connection) == expected(range(400))
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_a_frame_of_a_transaction_that_was_undone_is_no_part_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The header of a frame is written before its page. A process that dies in between must not leave the header with
+    # the page of an earlier transaction, which was undone: that would be a commit which never was.
+    path = tmp_path / "a.db"
+    with closing(connect(path)) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x)").fetchall()
+        fill(connection, 0, 60)
+        connection.execute("PRAGMA cache_size = 5; BEGIN").fetchall()
+        connection.execute("UPDATE t SET x = x || 'undone'").fetchall()
+        connection.execute("UPDATE t SET x = x || 'undone'; ROLLBACK").fetchall()
+        write = sealed._Wal.xWrite
+
+        def copied(self: sealed._Wal, data: bytes, offset: int) -> None:
+            write(self, data, offset)
+            if len(data) == 24:
+                snapshot(path, tmp_path / "crash.db")
+                for suffix in ("-shm",):
+                    (tmp_path / f"crash.db{suffix}").unlink(missing_ok=True)
+                with closing(connect(tmp_path / "crash.db")) as after:
+                    found.append(rows(after))
+
+        found: list[dict[int, bytes]] = []
+        monkeypatch.setattr(sealed._Wal, "xWrite", copied)
+        connection.execute("UPDATE t SET x = x || 'done' WHERE id = 7").fetchall()
+        monkeypatch.undo()
+        assert len(found) > 0
+        assert all(each == expected(range(60)) for each in found)
+
+
 def test_no_file_has_the_text_in_the_middle_of_a_transaction_or_after_it(tmp_path: Path, wal: bool) -> None:
     def found() -> list[str]:
         return [each.name for each in tmp_path.iterdir() if WORD in each.read_bytes()]

@@ -40,6 +40,7 @@ from recollect.records.record import located, unlocated
 from recollect.stores.files import open_regular
 from recollect.stores.sealing.keys import Secret
 from recollect.stores.sealing.secrets import SECRET_VARIABLE, secret_in
+from recollect.stores.sqlite.encryption import is_encrypted
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: The environment variables with the defaults of --namespace, --user and --key-file.
@@ -67,7 +68,7 @@ class Settings:
         key_file: The path of the file with the store's key; "" means the default key.
         error_code: The exit code of an error.
         origin: The class of origin of what is written; None: "user".
-        secret_file: The path of the file with the secret of an encrypted store; "" means the default.
+        secret_file: The path of the file with the secret of an encrypted store; None means the default.
     """
 
     db: str | None = None
@@ -79,7 +80,7 @@ class Settings:
     key_file: str = field(default_factory=lambda: os.environ.get(KEY_FILE_VARIABLE, ""))
     error_code: int = 1
     origin: Origin | None = None
-    secret_file: str = ""
+    secret_file: str | None = None
 
     @property
     def secret(self) -> Secret | None:
@@ -88,7 +89,13 @@ class Settings:
         Raises:
             InvalidArgumentError: The file cannot be read, or has no secret. The message never contains it.
         """
-        return secret_in(self.secret_file) if self.secret_file else None
+        return None if self.secret_file is None else secret_in(self.secret_file)
+
+    def secret_of(self, path: str) -> Secret | None:
+        """Return the secret of a file: that of the settings, or a passphrase that the user types in a terminal."""
+        if self.secret is not None or os.environ.get(SECRET_VARIABLE) or not sys.stdin.isatty():
+            return self.secret
+        return typed("Passphrase") if is_encrypted(path) else None
 
     @property
     def key(self) -> bytes | None:
@@ -151,7 +158,7 @@ class Settings:
                 except SecretNeededError:
                     if not sys.stdin.isatty():
                         raise
-                options["secret"] = click.prompt("Passphrase", hide_input=True, err=True)
+                options["secret"] = typed("Passphrase")
                 return open_memory(self.db, self.namespace, **options)
         except StoreMissingError as error:
             if self.db or os.environ.get(PATH_VARIABLE):
@@ -177,6 +184,12 @@ class Settings:
         """
         with self.open() as memory:
             yield memory if at is None else memory.at(target_of(at, zone or zone_of_store(memory)))
+
+
+def typed(what: str, *, new: bool = False) -> str:
+    """Return a passphrase that the user types, twice if it is a new one."""
+    answer: str = click.prompt(what, hide_input=True, confirmation_prompt=new, err=True)
+    return answer
 
 
 class NumberRange(click.FloatRange):

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import Settings, app, common, print_json, typed
 from recollect.errors import InvalidArgumentError
 from recollect.memory.opening import store_file
 from recollect.stores.maintenance.encrypting import Rewritten
@@ -30,12 +30,11 @@ _new_secret = click.option(
 _name = click.option("--name", metavar="NAME", help="Name of the new slot. Default: slot-N.")
 
 
-def _asked(settings: Settings, what: str, *, new: bool = False) -> Secret | None:
-    """Return the secret of the settings; if there is none, a passphrase that the user types, if there is a terminal."""
+def _new_of_store(settings: Settings) -> Secret | None:
+    """Return the secret that a store gets: that of the settings, or a passphrase that the user types twice."""
     if settings.secret is not None or os.environ.get(SECRET_VARIABLE) or not sys.stdin.isatty():
         return settings.secret
-    answer: str = click.prompt(what, hide_input=True, confirmation_prompt=new, err=True)
-    return answer
+    return typed("New passphrase", new=True)
 
 
 def _new(path: Path | None) -> Secret:
@@ -43,9 +42,8 @@ def _new(path: Path | None) -> Secret:
     if path is not None:
         return secret_in(path)
     if not sys.stdin.isatty():
-        raise InvalidArgumentError("new secret", None, "is needed: give --new-secret-file, or run it in a terminal")
-    answer: str = click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True)
-    return answer
+        raise InvalidArgumentError("--new-secret-file", "missing", "is needed where there is no terminal")
+    return typed("New passphrase", new=True)
 
 
 def _print(settings: Settings, done: Rewritten, what: str) -> None:
@@ -63,7 +61,7 @@ def encrypt(settings: Settings) -> None:
 
     The key file FILE.keys is written beside it: keep a copy of it elsewhere (`recollect key export`).
     """
-    secret = _asked(settings, "New passphrase", new=True)
+    secret = _new_of_store(settings)
     with render.progress("encrypting", quiet=settings.as_json):
         done = encrypt_store(store_file(settings.db), secret=secret, key=settings.key)
     _print(settings, done, "encrypted")
@@ -75,7 +73,7 @@ def encrypt(settings: Settings) -> None:
 @common
 def decrypt(settings: Settings) -> None:
     """Write the store without encryption."""
-    secret = _asked(settings, "Passphrase")
+    secret = settings.secret_of(store_file(settings.db))
     with render.progress("decrypting", quiet=settings.as_json):
         done = decrypt_store(store_file(settings.db), secret=secret, key=settings.key)
     _print(settings, done, "decrypted")
@@ -107,7 +105,7 @@ def list_(settings: Settings) -> None:
 def add(settings: Settings, new: Path | None, name: str | None) -> None:
     """Let another secret open the store, too."""
     keys = StoreKeys(store_file(settings.db))
-    secret = _asked(settings, "Passphrase")
+    secret = settings.secret_of(store_file(settings.db))
     slot = keys.add(_new(new), secret=secret, name=name)
     _print_slot(settings, slot.id, "added")
 
@@ -133,15 +131,17 @@ def rotate(settings: Settings, new: Path | None, name: str | None, rewrite: bool
     no other process may have the store open.
     """
     keys = StoreKeys(store_file(settings.db))
-    secret = _asked(settings, "Passphrase")
+    secret = settings.secret_of(store_file(settings.db))
     given = _new(new)
+    done = None
+    if rewrite:
+        with render.progress("encrypting", quiet=settings.as_json):
+            done = keys.rewrite(secret=secret, key=settings.key)
     slot = keys.rotate(given, secret=secret, name=name)
-    if not rewrite:
+    if done is None:
         _print_slot(settings, slot.id, "added; the secret that it replaces was removed")
-        return
-    with render.progress("encrypting", quiet=settings.as_json):
-        done = keys.rewrite(secret=given)
-    _print(settings, done, "encrypted with a new data key")
+    else:
+        _print(settings, done, "encrypted with a new data key")
 
 
 @key.command()
@@ -157,22 +157,30 @@ def export(settings: Settings, path: Path) -> None:
 
 
 @key.command()
+@click.option(
+    "--copies", is_flag=True, help="Also all other key files of the store in its folder, whatever their names."
+)
 @click.option("--yes", is_flag=True, help="Do it, without a question.")
 @common
-def destroy(settings: Settings, yes: bool) -> None:
-    """Delete the key file and its copies in the same folder: no secret opens the store any more."""
+def destroy(settings: Settings, copies: bool, yes: bool) -> None:
+    """Delete the key file: no secret opens the store any more."""
     keys = StoreKeys(store_file(settings.db))
+    others = keys.copies()
+    named = ", ".join([keys.file, *(others if copies else ())])
     if not yes:
         if not sys.stdin.isatty():
-            raise InvalidArgumentError("--yes", False, "is needed: no secret opens the store afterwards")
-        click.confirm(f"No secret opens {store_file(settings.db)} afterwards. Continue?", abort=True, err=True)
-    gone = keys.destroy()
+            raise InvalidArgumentError("--yes", "missing", f"is needed to delete {named}")
+        click.confirm(f"This deletes {named}, and no secret opens what they opened. Continue?", abort=True, err=True)
+    gone = keys.destroy(copies=copies)
     if settings.as_json:
-        print_json({"deleted": list(gone)})
+        print_json({"deleted": list(gone), "left": [each for each in others if each not in gone]})
         return
     for each in gone:
         click.echo(f"deleted {each}")
-    click.echo("copies of the key file in other folders, such as those beside backups, still open their stores")
+    for each in others:
+        if each not in gone:
+            click.echo(f"still there: {each}")
+    click.echo("key files in other folders, and those in sealed exports, still open what they belong to")
 
 
 def _print_slot(settings: Settings, name: str, what: str) -> None:

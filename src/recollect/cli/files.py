@@ -33,7 +33,7 @@ def text_of(path: Path) -> str:
 
 T = TypeVar("T")
 #: The files of a store, by what follows its path.
-_OF_A_STORE = ("", "-wal", "-shm")
+_OF_A_STORE = ("", "-wal", "-shm", ".keys")
 
 
 def write_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from contextlib import closing
@@ -12,7 +13,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.errors import UnsupportedError
+from recollect.errors import InvalidArgumentError, UnsupportedError
 from recollect.memory import RecollectWarning
 from recollect.memory.opening import open_store, store_file
 from recollect.quoting import printable
@@ -58,7 +59,9 @@ def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
 @common
 def restore(settings: Settings, source: Path, force: bool) -> None:
     """Restore the store from the backup SOURCE, after verifying it."""
-    result = restore_store(source, store_file(settings.db), force=force, key=settings.key, secret=settings.secret)
+    result = restore_store(
+        source, store_file(settings.db), force=force, key=settings.key, secret=settings.secret_of(str(source))
+    )
     if settings.as_json:
         print_json(result.to_json())
         return
@@ -78,17 +81,32 @@ def copy(settings: Settings, source: str, target: str) -> None:
     that is older than SOURCE, is continued. Indexes and vectors are not copied: they are made again when needed.
     """
     options: dict[str, Any] = {"key": settings.key, "timeout_s": 10.0, "durability": "full"}
-    if is_encrypted(source) and not settings.key:
+    files = [each.removeprefix("sqlite:///") for each in (source, target)]
+    if is_encrypted(files[0]) and not settings.key:
         rule = (
-            "it would have the store key of the encrypted one, which nobody knows: "
+            "it would have the store key of the encrypted one, which is in no file: "
             "`recollect backup` copies it into a file; a copy without encryption (`recollect decrypt`) can be copied"
         )
         raise UnsupportedError("copying an encrypted store into another one", rule)
-    secret = None if "://" in target else settings.secret
+    encrypted = [
+        is_encrypted(files[0]),
+        "://" not in files[1] and (is_encrypted(files[1]) or not os.path.exists(files[1])),
+    ]
+    secret = settings.secret
+    if secret is not None and not any(encrypted):
+        raise InvalidArgumentError("secret file", settings.secret_file, "is for an encrypted file, and neither is one")
+    secrets = [secret if each else None for each in encrypted]
     with (
-        closing(open_store(source, create=False, read_only=True, zone=None, **options)) as origin,
+        closing(open_store(source, create=False, read_only=True, zone=None, secret=secrets[0], **options)) as origin,
         closing(
-            open_store(target, create=True, read_only=False, zone=origin.zone, secret=secret, **options)
+            open_store(
+                target,
+                create=True,
+                read_only=False,
+                zone=origin.zone,
+                secret=secrets[1],
+                **{**options, "key": origin.key},
+            )
         ) as written,
         render.progress("copying commits", quiet=settings.as_json) as update,
     ):
@@ -130,7 +148,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 
     Every record whose hash still verifies is saved, and the rest is listed. The exit code is 1 if something is lost.
     """
-    report = rescue_store(old, new, key=settings.key, secret=settings.secret)
+    report = rescue_store(old, new, key=settings.key, secret=settings.secret_of(str(old)))
     if settings.as_json:
         print_json(report.to_json())
     else:
@@ -156,7 +174,8 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 @common
 def migrate(settings: Settings, dry_run: bool) -> None:
     """Migrate the store to the format of this release, after a verified backup next to it."""
-    done = migrate_store(store_file(settings.db), dry_run=dry_run, key=settings.key, secret=settings.secret)
+    path = store_file(settings.db)
+    done = migrate_store(path, dry_run=dry_run, key=settings.key, secret=settings.secret_of(path))
     if settings.as_json:
         print_json(done.to_json())
         return

@@ -42,8 +42,7 @@ from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.records.origins import ORIGINS, Origin
 from recollect.stores.sealing.exports import is_sealed
-from recollect.stores.sealing.secrets import secret_or_default
-from recollect.stores.sqlite.encryption import keys_at
+from recollect.stores.sealing.keys import Unlocked
 
 #: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
@@ -269,11 +268,18 @@ def _watch(settings: Settings, reports: Iterator[ImportReport], folder: Path) ->
                 _show(folder, report)
 
 
-def _is_export(path: Path) -> bool:
+def _keys_of(memory: Memory) -> Unlocked | None:
+    """Return the data keys of the store of a memory; None if it is not encrypted, or on a server."""
+    core = getattr(memory._executor, "core", None)
+    keys: Unlocked | None = getattr(getattr(core, "store", None), "keys", None)
+    return keys
+
+
+def _is_export(path: Path, sealed: bool) -> bool:
     try:
         with path.open("rb") as file:
             beginning = file.read(20)
-            return is_export(beginning) or is_sealed(beginning)
+            return is_export(beginning) or (sealed and is_sealed(beginning))
     except OSError:
         return False
 
@@ -329,11 +335,9 @@ def export(
         def scoped(memory: Memory) -> Memory:
             return memory.scoped(**scope) if scope else memory
 
-        keys = keys_at(store, secret_or_default(settings.secret)) if sealed else None
+        keys = _keys_of(present) if sealed else None
         if sealed and keys is None:
-            raise InvalidArgumentError(
-                "sealed", True, "is for encrypted stores, and this one is not: `recollect encrypt`"
-            )
+            raise InvalidArgumentError("sealed", True, "is for an encrypted store in a file that this process opens")
         memory = scoped(present)
         chosen: list[Memory] = (
             [scoped(present.namespace(name)) for name in present.namespaces()] if everything else [memory]
@@ -360,7 +364,7 @@ def export(
             path,
             write,
             store,
-            replaces=lambda old: force or _is_export(old),
+            replaces=lambda old: force or _is_export(old, sealed),
             kind="an export",
             force="--force",
             keys=keys,

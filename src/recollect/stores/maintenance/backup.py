@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import apsw
 
@@ -35,7 +35,7 @@ from recollect.stores.sqlite.copying import (
     same_file,
     verified,
 )
-from recollect.stores.sqlite.encryption import copy_key_file, has_key_file, is_encrypted
+from recollect.stores.sqlite.encryption import has_key_file, is_encrypted, key_file_beside
 from recollect.stores.sqlite.header import application_of, has_wal, header_of, part_path, replace_durably, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
@@ -43,6 +43,8 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.values import Backup
 
+#: Writes a key file while a block runs, and takes it back if the block raises.
+WithKeys = Callable[[], AbstractContextManager[None]]
 #: How long a restore waits for a writer of the store that it replaces.
 BUSY_MS = 10_000
 
@@ -81,6 +83,8 @@ def restore(
         StoreError: Reading or writing failed. What was at `path` is still there after any of these errors.
     """
     origin, target, secret = file_path("source", source), file_path("path", path), secret_or_default(secret)
+    if is_encrypted(origin) or os.path.lexists(keys_path(target)):  # the key file of a link is beside what it points to
+        target = os.path.realpath(target)
     if not os.path.exists(origin):
         raise StoreMissingError(origin, "the file does not exist")
     if target == origin or same_file(target, origin):
@@ -100,7 +104,10 @@ def restore(
             store.close()
         branches = verified(part, SqliteStore, key, keys, origin)
         new_keys = None if keys is None or has_key_file(target, keys, secret) else keys
-        kept = replace(part, target, lambda: copy_key_file(origin, new_keys, target))
+        kept = replace(part, target, lambda: key_file_beside(origin, new_keys, target, force=True))
+        if keys is None and kept is not None:  # of an encrypted store that was there, beside which it is kept
+            with suppress(FileNotFoundError):
+                os.unlink(keys_path(target))
         return Backup(path=target, bytes=os.stat(target).st_size, verified=True, branches=branches, kept=kept)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
@@ -145,20 +152,21 @@ def _was_a_store(path: str) -> bool:
         return os.path.lexists(keys_path(path)) or not Salvage(path, PUBLIC_KEY).empty
 
 
-def replace(part: str, target: str, with_keys: Callable[[], object] = lambda: None) -> str | None:
+def replace(part: str, target: str, with_keys: WithKeys = nullcontext) -> str | None:
     """Rename `part` to `target`; return the new path of the store that was there, which keeps its WAL and key file.
 
     A WAL that stayed next to the target would be applied to the new store, so it moves with the store it belongs to.
 
     Args:
-        with_keys: Writes the key file of the new store, if it needs another one. A process that dies between this and
-            the end leaves the former store with another key file than its own, which is beside the kept copy.
+        with_keys: Writes the key file of the new store, if it needs another one, and takes it back if the block raises.
+            A process that dies between this and the end leaves the former store with another key file than its own,
+            which is beside the kept copy.
     """
     with _locked(target):
         return replace_locked(part, target, with_keys)
 
 
-def replace_locked(part: str, target: str, with_keys: Callable[[], object] = lambda: None) -> str | None:
+def replace_locked(part: str, target: str, with_keys: WithKeys = nullcontext) -> str | None:
     """Do the same as `replace` when the caller has the write lock of the store at `target`, and all is in its file."""
     kept = None
     exists = os.path.lexists(target)
@@ -175,11 +183,11 @@ def replace_locked(part: str, target: str, with_keys: Callable[[], object] = lam
                 else:  # processes that have the store open continue with all three files
                     os.rename(target + suffix, kept + suffix)
                     moved.append(suffix)
-        if kept is not None and os.path.lexists(keys_path(target)):
-            os.link(keys_path(target), keys_path(kept))
+        if os.path.lexists(keys_path(target)):  # perhaps of a store that is no longer there
+            os.link(keys_path(target), keys_path(kept or _free_name(target)))
         sync_folder(target)
-        with_keys()
-        replace_durably(part, target)
+        with with_keys():
+            replace_durably(part, target)
     except BaseException:
         if kept is not None and (not exists or same_file(target, kept)):  # it is still the store: give its WAL back
             for suffix in moved:
@@ -222,6 +230,6 @@ def _locked(target: str) -> Iterator[None]:
 
 def _free_name(target: str) -> str:
     number = 1
-    while os.path.lexists(f"{target}.replaced-{number}"):
+    while any(os.path.lexists(f"{target}.replaced-{number}{end}") for end in ("", ".keys")):
         number += 1
     return f"{target}.replaced-{number}"

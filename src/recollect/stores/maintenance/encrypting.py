@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from urllib.parse import quote
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -28,28 +28,34 @@ from recollect.errors import (
     ReadOnlyStoreError,
     StoreBusyError,
     StoreIOError,
+    WrongKeyError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores import files
-from recollect.stores.derived.database import remove
+from recollect.stores.derived.database import DerivedDatabase, remove
+from recollect.stores.derived.usage import UsageFile
 from recollect.stores.derived.vectors import VectorFile
-from recollect.stores.maintenance.backup import replace_locked
+from recollect.stores.maintenance.backup import WithKeys, replace_locked
 from recollect.stores.sealing import keys as key_files
+from recollect.stores.sealing.cipher import NotAuthenticError
 from recollect.stores.sealing.keys import Secret, Unlocked
 from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.copying import remove_part, verified
-from recollect.stores.sqlite.encryption import key_check, keys_of
-from recollect.stores.sqlite.header import admit, must_not_write, part_path
+from recollect.stores.sqlite.copying import WAL_SUFFIXES, remove_part, verified
+from recollect.stores.sqlite.encryption import UNFINISHED, is_encrypted, key_check, key_file_beside, keys_of, store_keys
+from recollect.stores.sqlite.header import admit, must_not_write
 from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID, PAGE_CHECKSUMS
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base import checksums, sealed
 from recollect.stores.sqlite_base.connections import made_by
+from recollect.stores.sqlite_base.descriptors import read
 from recollect.stores.sqlite_base.errors import translated
 from recollect.stores.sqlite_base.sealed import vfs_of
 
 _log = logging.getLogger("recollect")
+#: What is copied of the index folder: vectors cost calls of a model, and uses are nowhere else.
+_KEPT: tuple[type[DerivedDatabase], ...] = (VectorFile, UsageFile)
 #: How long a file that others use is waited for, in milliseconds.
 _BUSY_MS = 1000
 
@@ -94,15 +100,15 @@ def encrypt(path: str | os.PathLike[str], *, secret: Secret | None = None, key: 
     Cost:
         Reads everything, writes it again, and verifies what was written.
     """
-    target, secret = file_path("path", path), secret_or_default(secret)
+    target, secret = os.path.realpath(file_path("path", path)), secret_or_default(secret)
     if admit(target, create=False).encrypted:
         raise InvalidArgumentError("path", target, "is encrypted already; `recollect key rotate` changes its secret")
     if secret is None:
         raise InvalidArgumentError("secret", None, "is needed: 32 bytes, a passphrase, or a function")
     with _alone(target, None) as source:
-        uuid = _meta(source, target)["uuid"]
-        new = key_files.new(target, secret, uuid=uuid)
-        return _rewrite(source, target, key, None, new, lambda: key_files.write(new.file))
+        _store_key(source, target, key, None)
+        new = key_files.new(target, secret, uuid=str(_meta(source, target)["uuid"]))
+        return _rewrite(source, target, key, None, new, lambda: key_file_beside(None, new, target, force=True))
 
 
 @named
@@ -121,45 +127,75 @@ def decrypt(path: str | os.PathLike[str], *, secret: Secret | None = None, key: 
         DamagedStoreError: The store is corrupt.
         StoreError: Reading or writing failed. The store is as it was after any of these errors.
     """
-    target = file_path("path", path)
+    target = os.path.realpath(file_path("path", path))
     keys = _keys(target, secret_or_default(secret))
     with _alone(target, keys) as source:
         store_key = None
-        if key is None and _store_key(source, target, keys) != PUBLIC_KEY:
-            store_key = f"{target}.key"
-            try:
-                files.write(store_key, [keys.salt_key], lasting=True)
-            except FileExistsError:
-                raise InvalidArgumentError("path", target, f"needs the name {store_key}: move that file away") from None
-            except OSError as error:
-                raise StoreIOError(store_key, error.strerror or str(error)) from error
+        if key is None and (needed := _store_key(source, target, None, keys)) != PUBLIC_KEY:
+            key, store_key = needed, f"{target}.key"
+            _write_store_key(target, store_key, needed)
         try:
-            done = _rewrite(source, target, key if store_key is None else keys.salt_key, keys, None)
+            done = _rewrite(source, target, key, keys, None)
         except BaseException:
-            if store_key is not None:
+            if store_key is not None and is_encrypted(target):  # otherwise it is needed
                 with suppress(OSError):
                     files.remove(store_key)
             raise
         with suppress(FileNotFoundError):
             files.remove(key_files.keys_path(target))
-    return Rewritten(path=done.path, bytes=done.bytes, kept=done.kept, store_key=store_key)
+    return replace(done, store_key=store_key)
 
 
-def renew_data_key(path: str, secret: Secret | None) -> Rewritten:
+def _write_store_key(path: str, file: str, key: bytes) -> None:
+    try:
+        files.write(file, [key], lasting=True)
+    except FileExistsError:
+        with open(files.open_regular(file), "rb") as opened:
+            same = opened.read(len(key) + 1) == key  # of a call that was interrupted
+        if not same:
+            raise InvalidArgumentError("path", path, f"needs the name {file}: move that file away") from None
+    except OSError as error:
+        raise StoreIOError(file, error.strerror or str(error)) from error
+
+
+def renew_data_key(path: str, secret: Secret | None, key: bytes | None) -> Rewritten:
     """Encrypt a store with a new data key. Only the secret that is given opens it afterwards.
+
+    The caller keeps other processes from changing the key file.
+
+    Args:
+        path: The store, without symbolic links.
+        secret: What opens it.
+        key: The store key, if the store was created with its own.
 
     Raises:
         StoreError: See `decrypt`.
     """
     keys = _keys(path, secret)
     with _alone(path, keys) as source:
+        _store_key(source, path, key, keys)
+        former = key_files.read(path)
         # A process that dies leaves both data keys in the key file: `Unlocked.opening` finds the right one.
         both = keys.with_next_key()
         new = both.with_key_of_next()
         key_files.write(both.file)
-        done = _rewrite(source, path, None, keys, new)
+        try:
+            done = _rewrite(source, path, key, keys, new)
+        except BaseException:
+            if _opens(path, keys):  # the store is as it was
+                key_files.write(former)
+            raise
         key_files.write(new.file)
         return done
+
+
+def _opens(path: str, keys: Unlocked) -> bool:
+    """Return whether a file is encrypted with the data key of now."""
+    try:
+        keys.pages("db").open(read(path, sealed.PAGE), 1)
+    except (NotAuthenticError, OSError):
+        return False
+    return True
 
 
 def _keys(path: str, secret: Secret | None) -> Unlocked:
@@ -176,10 +212,14 @@ def _alone(path: str, keys: Unlocked | None) -> Iterator[apsw.Connection]:
     refused = must_not_write(path, read_only=False)
     if refused:
         raise ReadOnlyStoreError(path, refused)
+    try:
+        before = os.stat(path)
+    except OSError as error:
+        raise StoreIOError(path, error.strerror or str(error)) from error
     with translated(path):
-        # A URI names the VFS of the file that a VACUUM writes.
+        # A URI names the VFS of the file that is attached.
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
-        connection = checksums.connect(f"file:{quote(path)}", flags, cipher=_cipher(keys, "db"))
+        connection = checksums.connect(Path(path).as_uri(), flags, cipher=_cipher(keys, "db"))
     try:
         with translated(path):
             connection.set_busy_timeout(_BUSY_MS)
@@ -193,6 +233,9 @@ def _alone(path: str, keys: Unlocked | None) -> Iterator[apsw.Connection]:
                 raise StoreBusyError(path, "this needs exclusive access: close whatever has it open") from error
             # Another process may have opened the new file when this one is closed: its WAL must stay.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        if not os.path.samestat(before, os.stat(path)) or is_encrypted(path) != (keys is not None):
+            raise StoreBusyError(path, "another process has replaced it meanwhile")
+        _remove_unfinished(path)
         yield connection
     finally:
         with suppress(apsw.Error):  # nothing of it is written: what was read of it is in the new file
@@ -203,16 +246,18 @@ def _cipher(keys: Unlocked | None, role: str) -> PageCipher | None:
     return None if keys is None else keys.pages(role)
 
 
-def _meta(source: apsw.Connection, path: str) -> dict[str, str]:
+def _meta(source: apsw.Connection, path: str) -> dict[str, Any]:
     with translated(path):
-        return {name: str(value) for name, value in source.execute("SELECT name, value FROM meta")}
+        return {str(name): value for name, value in source.execute("SELECT name, value FROM meta")}
 
 
-def _store_key(source: apsw.Connection, path: str, keys: Unlocked) -> bytes:
-    """Return the store key with which a store was created, if that is none of the caller's."""
-    with translated(path):
-        ((check,),) = source.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchall()
-    return PUBLIC_KEY if check == key_check(PUBLIC_KEY) else keys.salt_key
+def _store_key(source: apsw.Connection, path: str, key: bytes | None, keys: Unlocked | None) -> bytes:
+    """Return the store key with which a store was created. Raise WrongKeyError if the caller gave another one."""
+    check = _meta(source, path)["key_check"]
+    for candidate in store_keys(key, keys):
+        if check == key_check(candidate):
+            return candidate
+    raise WrongKeyError(path)
 
 
 def _rewrite(
@@ -221,7 +266,7 @@ def _rewrite(
     key: bytes | None,
     old: Unlocked | None,
     new: Unlocked | None,
-    write_keys: Callable[[], object] = lambda: None,
+    with_keys: WithKeys = nullcontext,
 ) -> Rewritten:
     """Write the store again, and put what was written in its place once it is verified.
 
@@ -231,34 +276,45 @@ def _rewrite(
         key: The store key, if the caller gave one.
         old: The data keys that it has.
         new: Those that it gets.
-        write_keys: Writes the key file, before the store is replaced.
+        with_keys: Writes the key file, before the store is replaced.
     """
-    part = part_path(target)
-    folder = f"{target}.index"
-    vectors = os.path.join(folder, VectorFile.NAME)
-    vectors_part = f"{vectors}.{secrets.token_hex(8)}.part"
+    part, folder = f"{target}{UNFINISHED}", f"{target}.index"
+    kept_files = [(kind, os.path.join(folder, kind.NAME)) for kind in _KEPT if os.path.isfile(f"{folder}/{kind.NAME}")]
+    kept: str | None = None
     try:
         with translated(target):
             _copy(source, target, part, schema.tables_of(source.pragma("user_version")), _cipher(new, "db"))
         _state(part, target, new)
-        if os.path.isfile(vectors):
-            _copy_vectors(vectors, vectors_part, old, new)
+        for kind, file in kept_files:
+            _copy_derived(kind, file, old, new)
         verified(part, SqliteStore, key, new, target)
         # A process that dies from here on leaves nothing in the folder that has words.
+        names = {kind.NAME + suffix for kind, _ in kept_files for suffix in ("", UNFINISHED, "-wal", "-shm")}
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if not name.startswith(VectorFile.NAME):
+            if name not in names:
                 _delete(os.path.join(folder, name))
-        kept = replace_locked(part, target, write_keys)
-        remove(vectors)
-        if os.path.exists(vectors_part):
-            files.replace(vectors, vectors_part)
+        kept = replace_locked(part, target, with_keys)
+        for _, file in kept_files:
+            remove(file)
+            if os.path.exists(file + UNFINISHED):
+                files.replace(file, file + UNFINISHED)
+        for suffix in WAL_SUFFIXES:  # all of it is in the file
+            with suppress(FileNotFoundError):
+                files.remove(kept + suffix) if kept else None
+        size = os.stat(target).st_size
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
-        remove_part(part)
-        remove_part(vectors_part)
+        _remove_unfinished(target)
     assert kept is not None, "a store that was opened is not empty"
-    return Rewritten(path=target, bytes=os.stat(target).st_size, kept=kept)
+    return Rewritten(path=target, bytes=size, kept=kept)
+
+
+def _remove_unfinished(path: str) -> None:
+    """Remove what this call, or one that was interrupted, has written and not put in its place."""
+    remove_part(path + UNFINISHED)
+    for kind in _KEPT:
+        remove_part(os.path.join(f"{path}.index", kind.NAME + UNFINISHED))
 
 
 def _delete(path: str) -> None:
@@ -281,7 +337,7 @@ def _copy(source: apsw.Connection, path: str, part: str, tables: str, cipher: Pa
             checksums.begin(created, cipher)
             created.execute(tables).fetchall()
             created.execute(f"PRAGMA user_version = {source.pragma('user_version')}")
-        source.execute("ATTACH ? AS copied", (f"file:{quote(part)}" + (f"?vfs={name}" if name else ""),))
+        source.execute("ATTACH ? AS copied", (Path(part).as_uri() + (f"?vfs={name}" if name else ""),))
         try:
             source.execute("BEGIN")
             for each, made in made_by(tables).items():
@@ -310,15 +366,15 @@ def _state(part: str, path: str, keys: Unlocked | None) -> None:
             connection.close()
 
 
-def _copy_vectors(vectors: str, part: str, old: Unlocked | None, new: Unlocked | None) -> None:
-    """Write the vectors again. If they cannot be read, nothing is written: their texts must be embedded again."""
+def _copy_derived(kind: type[DerivedDatabase], path: str, old: Unlocked | None, new: Unlocked | None) -> None:
+    """Write a file of the index folder again, next to it. If it cannot be read, nothing is written."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     try:
         with (
-            translated(vectors),
-            closing(checksums.connect(f"file:{quote(vectors)}", flags, cipher=_cipher(old, VectorFile.NAME))) as source,
+            translated(path),
+            closing(checksums.connect(Path(path).as_uri(), flags, cipher=_cipher(old, kind.NAME))) as source,
         ):
-            _copy(source, vectors, part, VectorFile.TABLES, _cipher(new, VectorFile.NAME))
+            _copy(source, path, path + UNFINISHED, kind.TABLES, _cipher(new, kind.NAME))
     except (DamagedStoreError, NotAStoreError) as error:
-        _log.warning("the vectors are not copied (%s); the texts must be embedded again", error)
-        remove(part)
+        _log.warning("%s is not copied, because it cannot be read: %s", path, error)
+        remove(path + UNFINISHED)

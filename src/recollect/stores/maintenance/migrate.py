@@ -34,7 +34,7 @@ from recollect.stores.sealing.keys import Secret, Unlocked
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
-from recollect.stores.sqlite.encryption import copy_key_file, key_check, keys_of, store_keys
+from recollect.stores.sqlite.encryption import key_check, key_file_beside, keys_of, store_keys
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
 from recollect.stores.sqlite.names import compose_heads
 from recollect.stores.sqlite.store import SqliteStore
@@ -276,8 +276,8 @@ def _back_up(connection: apsw.Connection, path: str, target: str, keys: Unlocked
             problems = [text for (text,) in copied.execute("PRAGMA integrity_check") if text != "ok"]
             if problems or copied.execute(_CONTENTS).fetchall() != connection.execute(_CONTENTS).fetchall():
                 raise DamagedStoreError(part, "; ".join(problems) or "the copy differs from the store")
-        copy_key_file(path, keys, target)
-        replace_durably(part, target)
+        with key_file_beside(path, keys, target):
+            replace_durably(part, target)
     finally:
         remove_part(part)
 

@@ -38,7 +38,7 @@ from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.sql.columns import implicit_parents
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.encryption import copy_key_file, key_check, keys_at, store_keys
+from recollect.stores.sqlite.encryption import key_check, key_file_beside, keys_at, store_keys
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved, salvaged
 from recollect.stores.sqlite.store import SqliteStore
@@ -160,8 +160,8 @@ def rescue(
         finally:
             store.close()
         _checkpoint(part, cipher)
-        copy_key_file(source, keys, target)
-        replace_durably(part, target)
+        with key_file_beside(source, keys, target):
+            replace_durably(part, target)
     finally:
         for suffix in ("", "-wal", "-shm"):
             with suppress(OSError):

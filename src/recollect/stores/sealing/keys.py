@@ -30,15 +30,17 @@ from recollect.stores import files
 from recollect.stores.sealing.cipher import KEY_BYTES, NotAuthenticError, decrypted, encrypted, stretched, subkey
 from recollect.stores.sealing.pages import PageCipher
 
-#: Returns 32 bytes for the name of a slot and what was stored with it. For a new slot, for which nothing is stored, it
-#: returns 32 bytes, or 32 bytes and what to store, such as the same encrypted by a key service.
-AskKey = Callable[[str, bytes], "bytes | tuple[bytes, bytes]"]
+#: Returns 32 bytes for the name of a slot and what was stored with it; None for a slot that is none of its own. For a
+#: new slot, for which nothing is stored, it returns 32 bytes, or 32 bytes and what to store, such as the same encrypted
+#: by a key service.
+AskKey = Callable[[str, bytes], "bytes | tuple[bytes, bytes] | None"]
 #: What opens an encrypted store: 32 bytes, a passphrase, or a function.
 Secret = bytes | str | AskKey
 Kind = Literal["passphrase", "raw", "call"]
 
 _FORMAT = 1
-_MAX_BYTES = 2**16
+#: The longest key file that is read, in bytes.
+MAX_BYTES = 2**16
 _SALT_BYTES = 16
 #: Memory in KiB, passes and lanes of Argon2id: for new slots (RFC 9106, second recommended option), and the least and
 #: most that is accepted.
@@ -47,7 +49,8 @@ _MOST_OF_NAME = 100
 #: What the key of the pages of a kind of file is derived for; and of those of the store itself.
 _PAGES = "recollect.page.1 "
 PAGES_OF_STORE = _PAGES + "db"
-_INVALID = (LookupError, ValueError, TypeError, AttributeError)
+#: What parsing raises for bytes that are no key file.
+INVALID = (LookupError, ValueError, TypeError, AttributeError)
 
 
 def keys_path(path: str) -> str:
@@ -152,23 +155,52 @@ class KeyFile:
         Cost:
             For a passphrase, a tenth of a second and 64 MiB of memory for each slot that is tried.
         """
+        opened, error = self._opened_with(secret, first=True)
+        if opened:
+            slot, key = opened[0]
+            return Unlocked(self, slot, key, self._keys_of(slot, key))
+        if error is not None:
+            raise error
         kind = check_secret("secret", secret)
-        tried = [each for each in self._now.slots if each.slot.kind == kind]
-        for each in tried:
-            key = _key_of(each, secret, self.uuid)
-            try:
-                return Unlocked(self, each.slot, key, {one.id: self._opened(one, each.slot, key) for one in self.keys})
-            except NotAuthenticError:
-                continue
-        has = ", ".join(sorted({each.kind for each in self.slots})) or "none"
-        detail = f"of its slots ({has}), none opens with a secret of the kind {kind}"
+        has = sorted({each.kind for each in self.slots})
+        detail = (
+            f"it opens none of the slots of the kind {kind}" if kind in has else f"it has slots of the kind {has[0]}"
+        )
         raise WrongSecretError(self.path.removesuffix(".keys"), detail)
 
-    def _opened(self, key: _DataKey, slot: Slot, secret_key: bytes) -> bytes:
-        for each in key.slots:
-            if each.slot == slot:
-                return decrypted(secret_key, each.wrapped, _about(self.uuid, key.id, slot.id))
-        raise NotAuthenticError
+    def slots_of(self, secret: Secret) -> tuple[Slot, ...]:
+        """Return the slots that a secret opens. The cost and the errors are those of `unlock`, for every slot."""
+        opened, _ = self._opened_with(secret, first=False)
+        return tuple(slot for slot, _ in opened)
+
+    def _opened_with(self, secret: Secret, *, first: bool) -> tuple[list[tuple[Slot, bytes]], Exception | None]:
+        """Return the slots that a secret opens, with their keys; and what its function raised, if it did."""
+        kind = check_secret("secret", secret)
+        opened: list[tuple[Slot, bytes]] = []
+        raised: Exception | None = None
+        for each in self._now.slots:
+            if each.slot.kind != kind or (first and opened):
+                continue
+            try:
+                key = _key_of(each, secret, self.uuid)
+            except Exception as error:
+                if kind != "call":
+                    raise
+                raised = raised or error  # a key service may know one slot and not another
+                continue
+            if key is not None and _unwrapped(each, key, self.uuid, self._now.id) is not None:
+                opened.append((each.slot, key))
+        return opened, raised
+
+    def _keys_of(self, slot: Slot, key: bytes) -> dict[int, bytes]:
+        """Return the data keys that a slot has: those of former and next use may lack it."""
+        found = {
+            one.id: _unwrapped(each, key, self.uuid, one.id)
+            for one in self.keys
+            for each in one.slots
+            if each.slot == slot
+        }
+        return {number: data_key for number, data_key in found.items() if data_key is not None}
 
     def check_name(self, name: str) -> None:
         """Raise InvalidArgumentError if a new slot cannot have this name."""
@@ -235,12 +267,17 @@ class Unlocked:
         A process that died while it replaced the data key leaves a key file with both.
         """
         for each in self.file.keys:
+            if each.id not in self._keys:
+                continue
             candidate = self if each.use == "now" else self._using(each.id)
             try:
                 candidate.pages("db").open(first_page, 1)
             except NotAuthenticError:
                 continue
             return candidate
+        if len(self._keys) < len(self.file.keys):
+            detail = "its data key was replaced, and this secret has only the former one"
+            raise WrongSecretError(self.file.path.removesuffix(".keys"), detail)
         return self
 
     def _using(self, number: int) -> Unlocked:
@@ -269,31 +306,32 @@ class Unlocked:
 
     def with_next_key(self) -> Unlocked:
         """Return these keys with a new data key, which no other slot than the opened one has."""
-        number = max(self._keys) + 1
+        file = KeyFile(self.file.path, self.uuid, tuple(each for each in self.file.keys if each.use != "next"))
+        number = max(each.id for each in self.file.keys) + 1
         keys = {**self._keys, number: os.urandom(KEY_BYTES)}
-        more = Unlocked(self.file, self.slot, self._secret_key, keys)
-        how = next(each.how for each in self.file._now.slots if each.slot == self.slot)
+        more = Unlocked(file, self.slot, self._secret_key, keys)
+        how = next(each.how for each in file._now.slots if each.slot == self.slot)
         added = _DataKey(number, "next", (more._wrapped(self.slot, self._secret_key, how, number),))
-        return Unlocked(KeyFile(self.file.path, self.uuid, (*self.file.keys, added)), self.slot, self._secret_key, keys)
+        file = KeyFile(file.path, file.uuid, (*file.keys, added))
+        return Unlocked(file, self.slot, self._secret_key, keys)
 
     def with_key_of_next(self) -> Unlocked:
-        """Return these keys with the new data key as that of now, and with no other than that and that of the salts.
+        """Return these keys with the new data key as that of now. See `settled`."""
+        file = settled(self.file)
+        keys = {each.id: self._keys[each.id] for each in file.keys}
+        return Unlocked(file, self.slot, self._secret_key, keys)
 
-        All other slots are gone: their secrets would be needed to give them the new key.
-        """
-        number = next(each.id for each in self.file.keys if each.use == "next")
-        first = self.file.keys[0].id
-        found = [each for each in self.file.keys if each.id in (first, number)]
-        keys = tuple(
-            _DataKey(
-                each.id,
-                "now" if each.id == number else "salt",
-                tuple(one for one in each.slots if one.slot == self.slot),
-            )
-            for each in found
-        )
-        file = KeyFile(self.file.path, self.uuid, keys)
-        return Unlocked(file, self.slot, self._secret_key, {each.id: self._keys[each.id] for each in found})
+
+def settled(file: KeyFile) -> KeyFile:
+    """Return a key file with the new data key as that of now, and with no other than that and that of the salts.
+
+    All slots that do not have the new key are gone: their secrets would be needed to give it to them.
+    """
+    new = next(each for each in file.keys if each.use == "next")
+    kept = {each.slot for each in new.slots}
+    first = file.keys[0]
+    salts = _DataKey(first.id, "salt", tuple(each for each in first.slots if each.slot in kept))
+    return KeyFile(file.path, file.uuid, (salts, _DataKey(new.id, "now", new.slots)))
 
 
 def without_slot(file: KeyFile, name: str) -> KeyFile:
@@ -306,11 +344,14 @@ def without_slot(file: KeyFile, name: str) -> KeyFile:
     if name not in names:
         raise InvalidArgumentError("name", name, f"is not that of a slot; there are {', '.join(names)}")
     if len(names) == 1:
-        rule = (
-            "is the last slot, without which no secret opens the store: add another one first (to destroy the store: "
-        )
-        raise InvalidArgumentError("name", name, rule + "`recollect key destroy`)")
+        rule = "is the last slot, without which no secret opens the store: add another one first, or destroy the keys"
+        raise InvalidArgumentError("name", name, rule)
     keys = [_DataKey(each.id, each.use, tuple(one for one in each.slots if one.slot.id != name)) for each in file.keys]
+    if not all(each.slots for each in keys):
+        rule = (
+            "is the only one with a data key that an interrupted rewrite has left: run `recollect key rotate --rewrite`"
+        )
+        raise InvalidArgumentError("name", name, rule)
     return KeyFile(file.path, file.uuid, tuple(keys))
 
 
@@ -347,17 +388,29 @@ def _new_slot(name: str, secret: Secret, uuid: str) -> tuple[Slot, bytes, dict[s
         how = {"stored": _text(stored)}
         return Slot(name, kind), _slot_key(_asked(key), uuid), how
     slot = Slot(name, kind)
-    return slot, _key_of(_Wrapped(slot, how, b""), secret, uuid), how
+    slot_key = _key_of(_Wrapped(slot, how, b""), secret, uuid)
+    assert slot_key is not None, "only a function returns no key"
+    return slot, slot_key, how
 
 
-def _key_of(wrapped: _Wrapped, secret: Secret, uuid: str) -> bytes:
-    """Return the key of a slot."""
+def _unwrapped(wrapped: _Wrapped, key: bytes, uuid: str, number: int) -> bytes | None:
+    """Return the data key in a slot; None if it has another key than this one."""
+    try:
+        return decrypted(key, wrapped.wrapped, _about(uuid, number, wrapped.slot.id))
+    except NotAuthenticError:
+        return None
+
+
+def _key_of(wrapped: _Wrapped, secret: Secret, uuid: str) -> bytes | None:
+    """Return the key of a slot; None if a function says that the slot is none of its own."""
     how = wrapped.how
     if isinstance(secret, str):
         return stretched(secret, _bytes(how["salt"]), memory_kib=how["m"], passes=how["t"], lanes=how["p"])
     if isinstance(secret, bytes):
         return _slot_key(secret, uuid)
     returned = secret(wrapped.slot.id, _bytes(how["stored"]))
+    if returned is None:
+        return None
     return _slot_key(_asked(returned[0] if isinstance(returned, tuple) else returned), uuid)
 
 
@@ -395,21 +448,21 @@ def read(path: str) -> KeyFile:
     """
     where = keys_path(path)
     try:
-        with open(files.open_regular(where), "rb") as opened:
-            data = opened.read(_MAX_BYTES + 1)
+        with open(files.open_regular(where, follow=True), "rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise KeyFileMissingError(path, f"{where} does not exist") from None
     except OSError as error:
         raise KeyFileMissingError(path, f"{where} cannot be read: {error.strerror or error}") from error
     try:
         return parsed(where, data)
-    except _INVALID as error:
+    except INVALID as error:
         raise KeyFileMissingError(path, f"{where} is corrupt: {error}") from None
 
 
 def parsed(where: str, data: bytes) -> KeyFile:
     """Return the key file in these bytes. Raise ValueError, LookupError or TypeError if they are none."""
-    if len(data) > _MAX_BYTES:
+    if len(data) > MAX_BYTES:
         raise ValueError("it is too long")
     try:
         found = json.loads(data)
@@ -462,22 +515,35 @@ def write(file: KeyFile, *, exclusive: bool = False) -> bool:
     Raises:
         StoreIOError: Writing failed. The former file is still there.
     """
-    part = f"{file.path}.{secrets.token_hex(8)}.part"
     data = json.dumps(file.to_json(), indent=1).encode() + b"\n"
+    if len(data) > MAX_BYTES:  # it would not be read again
+        raise InvalidArgumentError("secret", "...", f"would make the key file longer than {MAX_BYTES} bytes")
+    part = f"{file.path}.{secrets.token_hex(8)}.part"
     try:
         try:
             files.write(part, [data], lasting=True)
-            if exclusive:
-                try:
-                    files.link(file.path, part)
-                except FileExistsError:
-                    return False
-            else:
+            if not exclusive:
                 files.replace(file.path, part)
+            elif not _linked(file.path, part, data):
+                return False
             files.sync_folder(os.path.dirname(file.path))
         finally:
             with suppress(OSError):
                 files.remove(part)
     except OSError as error:
         raise StoreIOError(file.path, error.strerror or str(error)) from error
+    return True
+
+
+def _linked(path: str, part: str, data: bytes) -> bool:
+    """Put a file at a path. Return False if there is one."""
+    try:
+        try:
+            files.link(path, part)
+        except FileExistsError:
+            raise
+        except OSError:  # the file system has no links
+            files.write(path, [data], lasting=True)
+    except FileExistsError:
+        return False
     return True

@@ -13,6 +13,8 @@ from recollect.stores.sealing.keys import Secret
 SECRET_VARIABLE = "RECOLLECT_SECRET_FILE"
 _MOST_BYTES = 4096
 _KEY = re.compile("[0-9a-fA-F]{64}")
+#: What is more likely a key that was cut, or has blanks around it, than a passphrase.
+_NEARLY = re.compile(r"\s*[0-9a-fA-F]{32,}\s*")
 
 
 def secret_in(path: str | os.PathLike[str]) -> Secret:
@@ -29,13 +31,18 @@ def secret_in(path: str | os.PathLike[str]) -> Secret:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidArgumentError("secret file", name, f"cannot be read: {reason}") from None
     try:
-        text = data.decode().removesuffix("\n").removesuffix("\r")
+        text = data.decode().rstrip("\r\n")
     except UnicodeDecodeError:
         text = ""
     if not text.strip() or len(data) > _MOST_BYTES:
         rule = "must contain 64 hexadecimal digits (openssl rand -hex 32) or a passphrase, as UTF-8"
         raise InvalidArgumentError("secret file", name, rule)
-    return bytes.fromhex(text) if _KEY.fullmatch(text) else text
+    if _KEY.fullmatch(text):
+        return bytes.fromhex(text)
+    if _NEARLY.fullmatch(text):
+        rule = f"has {len(text.strip())} hexadecimal digits: a key has 64; put other characters into a passphrase"
+        raise InvalidArgumentError("secret file", name, rule)
+    return text
 
 
 def secret_or_default(secret: Secret | None) -> Secret | None:

@@ -19,7 +19,7 @@ import apsw
 from recollect.ledger.commits import Branch
 from recollect.stores.sealing.keys import PAGES_OF_STORE, Unlocked
 from recollect.stores.sealing.pages import PageCipher
-from recollect.stores.sqlite.encryption import is_encrypted
+from recollect.stores.sqlite.encryption import is_encrypted, is_key_file_of_another
 from recollect.stores.sqlite.header import has_wal
 from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
@@ -52,6 +52,8 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes], keys: Unlo
     found = _candidates(path) if versions else []
     if not found or found == [os.path.dirname(path)]:
         return tuple(found)
+    # Of encrypted stores the key files tell which are others: they have none of these versions, and cannot be read.
+    found = [each for each in found if not is_key_file_of_another(each, keys)]
     request = {
         "paths": found,
         "namespace": branch.namespace,

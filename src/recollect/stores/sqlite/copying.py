@@ -21,7 +21,7 @@ from recollect.stores.base import Store
 from recollect.stores.roots import branch_summaries
 from recollect.stores.sealing.keys import Secret, Unlocked
 from recollect.stores.sealing.keys import read as read_key_file
-from recollect.stores.sqlite.encryption import copy_key_file, is_encrypted
+from recollect.stores.sqlite.encryption import is_encrypted, key_file_beside
 from recollect.stores.sqlite.header import application_of, header_of, part_path, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite_base import checksums
@@ -70,7 +70,8 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
         DamagedStoreError: The verified copy is corrupt.
         StoreError: Reading or writing failed. What was at `path` is still there after any of these errors.
     """
-    target = path
+    # The key file of a link is beside what it points to.
+    target = path if store.keys is None else os.path.realpath(path)
     _check_target(store, target, force)
     verify = verify or os.path.lexists(target)
     part = part_path(target)
@@ -79,11 +80,11 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
             copy(source, part, store.keys)
         branches = verified(part, type(store), store.key, store.keys, store.path) if verify else {}
         size = os.stat(part).st_size
-        for suffix in WAL_SUFFIXES:  # those of a replaced store: SQLite would apply its WAL to the backup
-            with suppress(FileNotFoundError):
-                os.unlink(target + suffix)
-        copy_key_file(store.path, store.keys, target)
-        replace_durably(part, target)
+        with key_file_beside(store.path, store.keys, target, force=force):
+            for suffix in WAL_SUFFIXES:  # those of a replaced store: SQLite would apply its WAL to the backup
+                with suppress(FileNotFoundError):
+                    os.unlink(target + suffix)
+            replace_durably(part, target)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
@@ -94,7 +95,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
 def _check_target(store: Copied, target: str, force: bool) -> None:
     source = store.path
     real, resolved = os.path.realpath(source), os.path.realpath(target)
-    for suffix in ("", *WAL_SUFFIXES):
+    for suffix in ("", *WAL_SUFFIXES, ".keys"):
         if resolved == real + suffix or same_file(target, real + suffix):
             raise InvalidArgumentError("path", target, "is the store itself: give another path")
     check_wal_names(target, source, "is the store itself")
@@ -106,17 +107,17 @@ def _check_target(store: Copied, target: str, force: bool) -> None:
         return
     if not is_backup(target):
         raise InvalidArgumentError("path", target, f"exists and is not a backup: {OR_FORCE}")
-    if _uuid_of(target, type(store), store.key, store.keys) not in (None, store.facts()["uuid"]):
+    if _uuid_of(target, type(store), store.key) not in (None, store.facts()["uuid"]):
         raise InvalidArgumentError("path", target, f"is a backup of another store: {OR_FORCE}")
 
 
-def _uuid_of(path: str, kind: type[Copied], key: bytes, keys: Unlocked | None) -> str | None:
+def _uuid_of(path: str, kind: type[Copied], key: bytes) -> str | None:
     """Return the uuid of a backup; None if it is corrupt, "" if it has another key."""
     if is_encrypted(path):
         try:
             return read_key_file(path).uuid
         except KeyFileMissingError:
-            return "" if keys is None else None
+            return ""
     try:
         store = kind(path, create=False, read_only=True, key=key)
     except WrongKeyError:

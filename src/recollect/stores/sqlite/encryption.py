@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from recollect.errors import KeyFileMissingError, NotEncryptedError, SecretNeededError, StoreError
+from recollect.errors import (
+    InvalidArgumentError,
+    KeyFileMissingError,
+    NotEncryptedError,
+    SecretNeededError,
+    StoreError,
+    StoreIOError,
+)
 from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.stores import files
 from recollect.stores.sealing import keys
 from recollect.stores.sealing.keys import Secret, Unlocked
 from recollect.stores.sqlite.header import application_of, header_of
 from recollect.stores.sqlite.schema import ENCRYPTED_ID
 from recollect.stores.sqlite_base import sealed
 from recollect.stores.sqlite_base.descriptors import read
+
+#: The end of the name of a file that is written by `recollect encrypt` and others, and not yet in its place. Only one
+#: process at a time writes such a file, with the store locked.
+UNFINISHED = ".rewriting"
 
 
 def keys_of(path: str, secret: Secret | Unlocked | None, *, new: bool, encrypted: bool) -> Unlocked | None:
@@ -47,16 +62,32 @@ def keys_of(path: str, secret: Secret | Unlocked | None, *, new: bool, encrypted
         except KeyFileMissingError:
             if os.path.lexists(keys.keys_path(path)):
                 raise
-        made = keys.new(path, secret)
-        if keys.write(made.file, exclusive=True):
-            return made
-        return keys.read(path).unlock(secret)  # another process has created it meanwhile
+        prepare(path, secret)
+        return keys.read(path).unlock(secret)
     if not encrypted:
         raise NotEncryptedError(path)
     unlocked = keys.read(path).unlock(secret)
     if len(unlocked.file.keys) > 1:
         return unlocked.opening(read(path, sealed.PAGE))
     return unlocked
+
+
+def prepare(path: str, secret: Secret | Unlocked | None) -> None:
+    """Write the key file of a store that is created next, if it has a secret and there is no key file.
+
+    If it cannot be made, there is no empty file, which a later call without a secret would take for a plain store.
+    """
+    where = keys.keys_path(path)
+    if secret is None or isinstance(secret, Unlocked):
+        return
+    if not os.path.lexists(where) and os.path.isdir(os.path.dirname(where)):
+        keys.write(keys.new(path, secret).file, exclusive=True)  # unless another process has written it meanwhile
+
+
+def remove_unfinished(path: str) -> None:
+    """Remove what a process has left that died while it decrypted a store. The store must be open, so none does now."""
+    with suppress(OSError):
+        os.unlink(path + UNFINISHED)
 
 
 def key_check(key: bytes) -> bytes:
@@ -99,26 +130,74 @@ def keys_at(path: str, secret: Secret | None) -> Unlocked | None:
     return keys_of(path, secret, new=False, encrypted=True)
 
 
-def copy_key_file(source: str, unlocked: Unlocked | None, target: str) -> None:
-    """Put a copy of the key file of a store beside a copy of the store. Raise StoreIOError if that fails.
+@contextmanager
+def key_file_beside(
+    source: str | None, unlocked: Unlocked | None, target: str, *, force: bool = False
+) -> Iterator[None]:
+    """Put a copy of the key file of a store beside a copy of it, and take it away again if the block raises.
 
     It is the file as it is now, which may have other slots than when the store was opened. If it is gone, the copy is
     written from memory.
 
     Args:
-        source: The store.
+        source: The store; None if its key file is only in memory yet.
         unlocked: Its data keys; None if it is not encrypted. Then nothing is done.
         target: The copy of the store.
+        force: Replace the key file of another store, or another file with that name.
+
+    Raises:
+        InvalidArgumentError: There is another file with that name.
+        StoreIOError: The copy cannot be written.
     """
     if unlocked is None:
+        yield
         return
+    where = keys.keys_path(target)
+    former = _former(where)
+    if former and not force and _uuid_in(where, former) != unlocked.uuid:
+        rule = f"needs the name {where}, and that file is not the key file of this store: move it away"
+        raise InvalidArgumentError("path", target, rule)
+    file = unlocked.file
+    with suppress(KeyFileMissingError):
+        if source is not None and (found := keys.read(source)).uuid == unlocked.uuid:
+            file = found
     try:
-        file = keys.read(source)
+        keys.write(replace(file, path=where))
+        yield
+    except BaseException:
+        with suppress(OSError):
+            if former is None:
+                files.remove(where)
+            else:
+                part = f"{where}.{secrets.token_hex(8)}.part"
+                files.write(part, [former], lasting=True)
+                files.replace(where, part)
+        raise
+
+
+def _former(where: str) -> bytes | None:
+    try:
+        with open(files.open_regular(where), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreIOError(where, error.strerror or str(error)) from error
+
+
+def _uuid_in(where: str, data: bytes) -> str:
+    try:
+        return keys.parsed(where, data).uuid
+    except keys.INVALID:
+        return ""
+
+
+def is_key_file_of_another(path: str, unlocked: Unlocked | None) -> bool:
+    """Return whether an encrypted file has the key file of another store than that of some data keys."""
+    try:
+        return unlocked is not None and keys.read(path).uuid != unlocked.uuid
     except KeyFileMissingError:
-        file = unlocked.file
-    if file.uuid != unlocked.uuid:
-        file = unlocked.file
-    keys.write(replace(file, path=keys.keys_path(target)))
+        return False
 
 
 def has_key_file(path: str, unlocked: Unlocked, secret: Secret | None) -> bool:

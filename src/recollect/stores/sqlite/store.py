@@ -48,7 +48,7 @@ from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
-from recollect.stores.sqlite.encryption import key_check, keys_of, store_keys
+from recollect.stores.sqlite.encryption import key_check, keys_of, prepare, remove_unfinished, store_keys
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import examined
@@ -144,6 +144,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
         self._write_refused = must_not_write(self.path, read_only)
         if create and not self._write_refused and not os.path.lexists(self.path):
             self._zone_of_new()  # raises before there is a file
+            prepare(self.path, secret)
         new, encrypted = admit(self.path, create and not self._write_refused)
         self._keys = keys_of(self.path, secret, new=new, encrypted=encrypted)
         self._cipher = None if self._keys is None else self._keys.pages("db")
@@ -172,6 +173,8 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             self._check_frozen()
             self._locks.begin(self._writer.filename, writing=not self._write_refused)
             self._identity.check()  # from here on, no other process can delete the WAL
+            if self._keys is not None and not self._write_refused:
+                remove_unfinished(self._writer.filename)
         except BaseException:
             self._close_refused(new)
             raise

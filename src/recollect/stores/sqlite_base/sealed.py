@@ -13,6 +13,7 @@ Source:
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from itertools import count
 from typing import Any
@@ -55,7 +56,8 @@ def vfs_of(cipher: PageCipher) -> SealedVFS:
 
 def fault(number: int, where: str = "") -> apsw.IOError:
     """Return the error for a page that is not authentic."""
-    error: Any = apsw.IOError(f"page {number}{where} is not authentic: its bytes were changed")
+    why = ", or its key file is that of another store" if number == 1 else ""
+    error: Any = apsw.IOError(f"page {number}{where} is not authentic: its bytes were changed{why}")
     error.extendedresult = apsw.SQLITE_IOERR_CORRUPTFS
     return error  # type: ignore[no-any-return]
 
@@ -71,6 +73,10 @@ class SealedVFS(apsw.VFS):
         self.cipher = cipher
         self.name = f"recollect-sealed-{next(_numbers)}"
         super().__init__(self.name, "")
+
+    def xFullPathname(self, name: str) -> str:  # noqa: N802
+        # SQLite's own says by its result code that there is a link, which apsw takes for an error.
+        return os.path.realpath(name)
 
     def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802 - SQLite's names
         if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
@@ -143,7 +149,8 @@ class _Wal(_Sealed):
         self._put = super().xWrite
         self._header = b""  # the last one read
         self._next = (-1, b"")  # a frame whose header was written, and not its page: the offset of that, and the header
-        self._rewrites = False  # whether headers of frames may be written again
+        self._rewrites = False  # whether a page was written again, so that headers will be
+        self._read = -1  # the offset of the frame that was read last, if nothing was written since
         self._part = (0, b"")  # of a write that SQLite divides, to sync between: the offset, and the bytes
         self._plain = (-1, b"")  # the frame that was recovered last, and the sums of all plain pages up to it
 
@@ -160,6 +167,7 @@ class _Wal(_Sealed):
             if offset == begun + len(part):
                 data, offset = part + data, begun
         size, at = len(data), (offset - _WAL_HEADER) % _FRAME
+        read, self._read = self._read, -1
         if size == PAGE and at == _FRAME_HEADER:
             expected, head = self._next
             if expected != offset:
@@ -168,7 +176,7 @@ class _Wal(_Sealed):
             self._put_frame(offset - _FRAME_HEADER, head, self._cipher.seal(data, int.from_bytes(head[:4], "big")))
         elif size == _FRAME_HEADER and not at and offset:
             self._next = (offset + _FRAME_HEADER, data)
-            if self._rewrites:
+            if self._rewrites and read == offset:  # SQLite reads a frame before it writes its header again
                 self._put_header(offset, data)
         elif not offset and size == _WAL_HEADER:
             self._header, self._rewrites = b"", False
@@ -179,7 +187,7 @@ class _Wal(_Sealed):
             raise apsw.IOError(f"{size} bytes at {offset} are no part of a WAL")
 
     def _put_header(self, offset: int, head: bytes) -> None:
-        """Write a frame whose header was written, if its page may be there already."""
+        """Write a frame with the page that is there already, if it is that of the header."""
         former = self._raw(_FRAME, offset)
         if len(former) == _FRAME and former[:4] == head[:4] and former[8:16] in (head[8:16], _NO_SALTS):
             self._put_frame(offset, head, former[_FRAME_HEADER:])
@@ -199,7 +207,10 @@ class _Wal(_Sealed):
             sealed = raw[_FRAME_HEADER:]
             return self._open(sealed, int.from_bytes(raw[:4], "big"), _IN_WAL) if len(sealed) == PAGE else sealed
         if not at and amount == _FRAME:
+            self._read = offset
             return self._recovered(number)
+        if not offset and amount == _WAL_HEADER:
+            self._rewrites = False  # a recovery begins
         # The header of the WAL; or the sums before the first header that is written again, which SQLite continues. What
         # it computes from them is not written.
         return self._raw(amount, offset)
@@ -234,19 +245,21 @@ class _Journal(_Sealed):
 
     def __init__(self, cipher: PageCipher, name: Any, flags: list[int]) -> None:
         super().__init__(cipher, name, flags)
-        self._start = 0  # what the sums begin with
+        self._starts: dict[int, int] = {}  # what the sums begin with, by the offset of the header that says so
         self._page = (-1, b"", b"")  # the page at the last offset: as it is, and on the disk
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if len(data) > _SUM_START and offset % 8 == 0 and not any(data[HEADER_BYTES:]):
-            self._start = int.from_bytes(data[_SUM_START : _SUM_START + 4], "big")  # a header, whose magic comes later
+            # A header, whose magic comes later. Those after it are of former transactions.
+            self._starts = {at: start for at, start in self._starts.items() if at < offset}
+            self._note(data, offset)
         elif len(data) == PAGE and offset % 8 == 4:
             number = int.from_bytes(super().xRead(4, offset - 4), "big")
             sealed = self._cipher.seal(data, number)
             self._page = (offset, data, sealed)
             data = sealed
         elif len(data) == 4 and offset == self._page[0] + PAGE:
-            data = self._sum(self._page[2])
+            data = self._sum(self._page[2], offset)
         elif len(data) > _SUM_START:
             raise apsw.IOError(f"{len(data)} bytes at {offset} are no part of a journal")
         super().xWrite(data, offset)
@@ -254,8 +267,7 @@ class _Journal(_Sealed):
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         raw = super().xRead(amount, offset)
         if raw.startswith(_JOURNAL_MAGIC) and offset % 8 == 0:
-            more = raw if len(raw) >= _SUM_START + 4 else super().xRead(_SUM_START + 4, offset)
-            self._start = int.from_bytes(more[_SUM_START : _SUM_START + 4], "big")
+            self._note(raw if len(raw) >= _SUM_START + 4 else super().xRead(_SUM_START + 4, offset), offset)
         elif len(raw) == PAGE and offset % 8 == 4:
             number = int.from_bytes(super().xRead(4, offset - 4), "big")
             try:
@@ -266,9 +278,13 @@ class _Journal(_Sealed):
             return plain
         elif amount == 4 and offset == self._page[0] + PAGE:
             _, plain, sealed = self._page
-            return self._sum(plain) if raw == self._sum(sealed) else self._sum(plain, 1)
+            return self._sum(plain, offset) if raw == self._sum(sealed, offset) else self._sum(plain, offset, 1)
         return raw
 
-    def _sum(self, page: bytes, more: int = 0) -> bytes:
-        """Return the sum of a page in the journal, or one that is wrong."""
-        return ((self._start + sum(page[_SAMPLES]) + more) & 0xFFFFFFFF).to_bytes(4, "big")
+    def _note(self, header: bytes, offset: int) -> None:
+        self._starts[offset] = int.from_bytes(header[_SUM_START : _SUM_START + 4], "big")
+
+    def _sum(self, page: bytes, offset: int, more: int = 0) -> bytes:
+        """Return the sum of a page at an offset, or one that is wrong."""
+        start = self._starts[max(at for at in self._starts if at < offset)]
+        return ((start + sum(page[_SAMPLES]) + more) & 0xFFFFFFFF).to_bytes(4, "big")
