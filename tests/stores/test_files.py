@@ -244,7 +244,7 @@ def test_payloads_are_never_updated() -> None:
     commits = {"UPDATE commits SET page = NULL, replaced = NULL ", "UPDATE commits SET {name} = NULL "}
     assert set(re.findall("UPDATE commits SET [^W]*", source)) == commits
     assert set(re.findall("UPDATE changes [^W]*", source)) == {"UPDATE changes INDEXED BY changes_by_id SET id = ? "}
-    assert source.count("DO UPDATE SET") == 3  # heads, which point; meta; and versions
+    assert source.count("DO UPDATE SET") == 4  # heads, which point; meta, twice; and versions
     assert "DO UPDATE SET payload = excluded.payload WHERE versions.payload IS NULL" in source
     assert "payload" not in source.split("_PUT_HEAD = (")[1].split(")\n")[0]
     assert "STRICT" in TABLES
