@@ -228,7 +228,7 @@ def test_a_frame_of_a_transaction_that_was_undone_is_no_part_of_the_next(
                 found.append(begins(after))
 
     with closing(connect(path)) as connection:
-        connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5").fetchall()
+        connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5; PRAGMA cache_spill = 1").fetchall()
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x); BEGIN").fetchall()
         for number in range(400):
             connection.execute("INSERT INTO t VALUES (?, ?)", (number, b"old " + bytes(3000))).fetchall()
