@@ -228,14 +228,15 @@ def test_a_frame_of_a_transaction_that_was_undone_is_no_part_of_the_next(
                 found.append(begins(after))
 
     with closing(connect(path)) as connection:
-        connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5; PRAGMA cache_spill = 1").fetchall()
+        connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5").fetchall()
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x); BEGIN").fetchall()
         for number in range(400):
             connection.execute("INSERT INTO t VALUES (?, ?)", (number, b"old " + bytes(3000))).fetchall()
         connection.execute("COMMIT; BEGIN").fetchall()
-        for _ in range(3):
+        for turn in range(3):
             for number in range(60):
-                connection.execute("UPDATE t SET x = ? WHERE id = ?", (b"gone" + bytes(3000), number)).fetchall()
+                value = b"gone" + bytes([turn]) * 3000
+                connection.execute("UPDATE t SET x = ? WHERE id = ?", (value, number)).fetchall()
         connection.execute("ROLLBACK; SELECT count(*) FROM t").fetchall()
         monkeypatch.setattr(sealed._Wal, "xWrite", copied)
         connection.execute("UPDATE t SET x = ? WHERE id = 0", (b"new " + bytes(3000),)).fetchall()
