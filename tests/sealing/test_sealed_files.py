@@ -174,8 +174,9 @@ def test_transactions_that_do_not_fit_into_the_cache_are_committed_and_undone(tm
         connection.execute("PRAGMA cache_size = 5").fetchall()  # pages are written before the commit, some repeatedly
         connection.execute("BEGIN")
         fill(connection, 0, 300)
-        for _ in range(3):
-            connection.execute("UPDATE t SET x = x WHERE id % 7 = 0").fetchall()
+        for turn in range(3):  # SQLite writes no page in which nothing changes
+            connection.execute("UPDATE t SET x = zeroblob(?) WHERE id % 7 < 3", (1000 + turn,)).fetchall()
+        fill(connection, 0, 300)
         connection.execute("SAVEPOINT part")
         connection.execute("UPDATE t SET x = zeroblob(3000)").fetchall()
         connection.execute("ROLLBACK TO part; RELEASE part").fetchall()
