@@ -19,7 +19,7 @@ import apsw
 from recollect.ledger.commits import Branch
 from recollect.stores.sealing.keys import PAGES_OF_STORE, Unlocked
 from recollect.stores.sealing.pages import PageCipher
-from recollect.stores.sqlite.encryption import is_encrypted, is_key_file_of_another
+from recollect.stores.sqlite.encryption import is_encrypted, is_encrypted_other
 from recollect.stores.sqlite.header import has_wal
 from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
@@ -36,7 +36,9 @@ search()
 """
 
 
-def copies_with(path: str, branch: Branch, versions: Sequence[bytes], keys: Unlocked | None = None) -> tuple[str, ...]:
+def copies_with(
+    path: str, branch: Branch, versions: Sequence[bytes], uuid: str, keys: Unlocked | None = None
+) -> tuple[str, ...]:
     """Return the stores in the folder of a store, other than itself, that have the payload of one of these versions.
 
     What cannot be read completely is among them: a corrupt store, or one with a WAL.
@@ -44,6 +46,7 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes], keys: Unlo
     Args:
         path: The store.
         branch: The branch that the versions belong to.
+        uuid: The uuid of the store. Encrypted stores with the key file of another one are no copies of it.
         keys: The data keys of an encrypted store, with which its encrypted copies are read.
 
     Cost:
@@ -52,13 +55,12 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes], keys: Unlo
     found = _candidates(path) if versions else []
     if not found or found == [os.path.dirname(path)]:
         return tuple(found)
-    # Of encrypted stores the key files tell which are others: they have none of these versions, and cannot be read.
-    found = [each for each in found if not is_key_file_of_another(each, keys)]
     request = {
         "paths": found,
         "namespace": branch.namespace,
         "versions": [each.hex() for each in versions],
         "key": None if keys is None else keys.key(PAGES_OF_STORE).hex(),  # through a pipe
+        "uuid": uuid,
     }
     try:
         name = os.path.basename(sys.executable or "").lower()
@@ -104,7 +106,11 @@ def search() -> None:
     request = json.load(sys.stdin)
     versions = [bytes.fromhex(each) for each in request["versions"]]
     cipher = PageCipher(bytes.fromhex(request["key"])) if request["key"] else None
-    found = [each for each in request["paths"] if _has_any(each, request["namespace"], versions, cipher)]
+    found = [
+        each
+        for each in request["paths"]
+        if not is_encrypted_other(each, request["uuid"]) and _has_any(each, request["namespace"], versions, cipher)
+    ]
     json.dump(found, sys.stdout)
 
 

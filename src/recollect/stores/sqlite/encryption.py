@@ -192,10 +192,13 @@ def _uuid_in(where: str, data: bytes) -> str:
         return ""
 
 
-def is_key_file_of_another(path: str, unlocked: Unlocked | None) -> bool:
-    """Return whether an encrypted file has the key file of another store than that of some data keys."""
+def is_encrypted_other(path: str, uuid: str) -> bool:
+    """Return whether a file is encrypted, and its key file is that of another store than that of a uuid.
+
+    Such a file is no copy of that store, and cannot be read.
+    """
     try:
-        return unlocked is not None and keys.read(path).uuid != unlocked.uuid
+        return is_encrypted(path) and keys.read(path).uuid != uuid
     except KeyFileMissingError:
         return False
 

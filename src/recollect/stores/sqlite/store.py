@@ -675,7 +675,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
         """See `copies.copies_with`."""
-        return copies_with(self.path, branch, versions, self._keys)
+        return copies_with(self.path, branch, versions, self._uuid, self._keys)
 
     def truncate(self) -> bool:
         """Copy the WAL into the file and truncate it: after its last frame there may be frames of former states."""
