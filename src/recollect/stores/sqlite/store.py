@@ -213,9 +213,11 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
                 # It is called in the thread that runs the statement, whose deadline may be another one each time.
                 connection.set_progress_handler(deadlines.is_over, _STEPS)
             else:
-                connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-                connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
-                connection.execute("PRAGMA secure_delete = ON").fetchall()  # what is deleted is overwritten
+                # Temporary files never touch the disk, and what is deleted is overwritten.
+                pragmas = (
+                    f"PRAGMA synchronous = {self._synchronous}; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON"
+                )
+                connection.execute(pragmas).fetchall()
         return connection
 
     def _set_up(self, new: bool) -> None:

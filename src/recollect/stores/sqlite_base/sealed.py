@@ -75,8 +75,10 @@ class SealedVFS(apsw.VFS):
         super().__init__(self.name, "")
 
     def xFullPathname(self, name: str) -> str:  # noqa: N802
-        # SQLite's own says by its result code that there is a link, which apsw takes for an error.
-        return os.path.realpath(name)
+        try:
+            return super().xFullPathname(name)
+        except apsw.Error:  # there is a link: SQLite says so by its result code, which apsw takes for an error
+            return os.path.realpath(name)
 
     def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802 - SQLite's names
         if flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
