@@ -1,8 +1,8 @@
 """Encrypting and decrypting a store that exists, and replacing its data key.
 
 The store is copied into a new file, which is verified and then takes its place; the former file is kept under another
-name, as after a restore. No other process may have the store open. The vectors are copied too, because they cost calls
-of a model; all other index files are deleted and made again.
+name, as after a restore. No other process may have the store open. Vectors and uses are copied too, because they cannot
+be derived for free; all other index files are deleted and made again.
 """
 
 from __future__ import annotations
@@ -280,7 +280,6 @@ def _rewrite(
     """
     part, folder = f"{target}{UNFINISHED}", f"{target}.index"
     kept_files = [(kind, os.path.join(folder, kind.NAME)) for kind in _KEPT if os.path.isfile(f"{folder}/{kind.NAME}")]
-    kept: str | None = None
     try:
         with translated(target):
             _copy(source, target, part, schema.tables_of(source.pragma("user_version")), _cipher(new, "db"))
@@ -298,15 +297,15 @@ def _rewrite(
             remove(file)
             if os.path.exists(file + UNFINISHED):
                 files.replace(file, file + UNFINISHED)
+        assert kept is not None, "a store that was opened is not empty"
         for suffix in WAL_SUFFIXES:  # all of it is in the file
             with suppress(FileNotFoundError):
-                files.remove(kept + suffix) if kept else None
+                files.remove(kept + suffix)
         size = os.stat(target).st_size
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
         _remove_unfinished(target)
-    assert kept is not None, "a store that was opened is not empty"
     return Rewritten(path=target, bytes=size, kept=kept)
 
 

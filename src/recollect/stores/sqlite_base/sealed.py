@@ -1,10 +1,10 @@
 """Encrypted SQLite files: a VFS that encrypts pages on their way to the disk, with `sealing.pages.PageCipher`.
 
-It covers all that SQLite writes: the file, its WAL and its journal. Connections keep temporary
-data in memory (`checksums.connect`), so the VFS opens no other file. Pages have the
-same form in all of them, and the sums in the WAL and the journal are those of what is on the disk: any other SQLite
-that finds a WAL after a crash, and has no key, copies valid pages from it, and loses no commit. The sums that SQLite
-itself expects, those of the plain pages, are computed when it recovers a WAL or plays back a journal.
+It covers all that SQLite writes: the file, its WAL and its journal. Connections keep temporary data in memory
+(`checksums.connect`), so the VFS opens no other file. Pages have the same form in all of them, and the sums in the WAL
+and the journal are those of what is on the disk: any other SQLite that finds a WAL after a crash, and has no key,
+copies valid pages from it, and loses no commit. The sums that SQLite itself expects, those of the plain pages, are
+computed when it recovers a WAL or plays back a journal.
 
 Source:
     https://www.sqlite.org/fileformat2.html, sections 3 and 4; wal.c and pager.c in SQLite.
