@@ -100,10 +100,8 @@ class Core:
         self.feed = Feed(StoreWatch(store))
         self._tries = TrieKeeper()
         self._trimmer = Trimmer(store)
-        self.cursors = Cursors(
-            hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
-        )
         derived = store.derived()
+        self.cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + derived.uuid.encode()).digest())
         segments = derived.segments()
         self.keeper = IndexKeeper(
             store,

@@ -28,6 +28,9 @@ class DerivedFiles:
         segments: The segments that machines share; None if they share none.
         vectors: The vectors that machines share; None if they share none.
         keys: The data keys of an encrypted store, with which all files are encrypted, too.
+
+    Attributes:
+        uuid: The uuid of the store.
     """
 
     def __init__(
@@ -48,14 +51,14 @@ class DerivedFiles:
         self._shared_vectors = vectors
         self._key = key
         self._folder = folder
-        self._uuid = uuid
+        self.uuid = uuid
         self._read_only = read_only
 
     def segments(self) -> SegmentFiles | None:
         """Return the segment files; None in memory."""
         if self._folder is None:
             return None
-        return SegmentFiles(self._folder, self._uuid, read_only=self._read_only, keys=self._keys)
+        return SegmentFiles(self._folder, self.uuid, read_only=self._read_only, keys=self._keys)
 
     def sharing(self, files: SegmentFiles | None) -> SegmentSharing | None:
         """Return what this machine shares of its segment files with others; None if it shares nothing."""
@@ -65,22 +68,22 @@ class DerivedFiles:
 
     def full_text(self) -> FullText:
         """Return the full-text index."""
-        return FullText(None if self._read_only else self._folder, self._uuid, keys=self._keys)
+        return FullText(None if self._read_only else self._folder, self.uuid, keys=self._keys)
 
     def uses(self) -> UsageFile:
         """Return the uses of the records."""
-        return UsageFile(None if self._read_only else self._folder, self._uuid, keys=self._keys)
+        return UsageFile(None if self._read_only else self._folder, self.uuid, keys=self._keys)
 
     def vectors(self) -> VectorFile:
         """Return the vectors of the texts."""
         if self._shared_vectors is not None:
-            return SharedVectorFile(self._folder, self._uuid, self._key, self._shared_vectors)
-        return VectorFile(self._folder, self._uuid, self._key, read_only=self._read_only, keys=self._keys)
+            return SharedVectorFile(self._folder, self.uuid, self._key, self._shared_vectors)
+        return VectorFile(self._folder, self.uuid, self._key, read_only=self._read_only, keys=self._keys)
 
     def log_tiles(self) -> LogTileFile:
         """Return the tiles of the log trees."""
-        return LogTileFile(self._folder, self._uuid, read_only=self._read_only, keys=self._keys)
+        return LogTileFile(self._folder, self.uuid, read_only=self._read_only, keys=self._keys)
 
     def cleaned(self) -> CleanedFile | None:
         """Return up to which commits this machine has removed what was erased; None: who erases does it for all."""
-        return CleanedFile(self._folder, self._uuid) if self._of_machine else None
+        return CleanedFile(self._folder, self.uuid) if self._of_machine else None
