@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests import fresh
 from tests.examples import FULL, some
 from tests.stores.rescues import roots_are_same
 
@@ -537,3 +538,47 @@ def test_an_erasure_does_not_name_encrypted_stores_that_are_others(path: Path, t
         memory.remember("nothing to do with it")
     with recollect.open(path, secret=SECRET) as memory:
         assert memory.erase("r1", actor="test", reason="asked").copies == ()
+
+
+def test_a_fork_does_not_use_the_store_of_its_parent(tmp_path: Path) -> None:
+    code = """
+import os, recollect
+memory = recollect.open(folder / "a.db", secret=bytes(range(32)), embedder="none")
+memory.remember("of the parent")
+pid = os.fork()
+if not pid:
+    try:
+        memory.remember("of the fork")
+    except recollect.errors.ForkedError:
+        os._exit(7)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), memory.count(), memory.check())
+memory.close()
+"""
+    assert fresh.run(code, tmp_path) == "7 1 []"
+
+
+def test_processes_and_threads_write_and_read_one_store(tmp_path: Path) -> None:
+    code = """
+import sys, recollect
+from concurrent.futures import ThreadPoolExecutor
+with recollect.open(sys.argv[1], secret=bytes(range(32)), embedder="none", timeout=60) as memory:
+    def work(thread):
+        for number in range(25):
+            record_id = memory.remember(f"letter {number} of {sys.argv[2]} {thread}").id
+            assert memory.get(record_id) is not None
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+"""
+    path = str(tmp_path / "a.db")
+    running = [subprocess.Popen([sys.executable, "-c", code, path, str(number)]) for number in range(2)]
+    assert [each.wait() for each in running] == [0, 0]
+    with recollect.open(path, secret=SECRET) as memory:
+        assert memory.count() == 200
+        assert memory.check() == []
+
+
+def test_an_empty_path_of_a_secret_file_is_no_secret_that_is_left_out(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["remember", "text", "--db", str(tmp_path / "a.db"), "--secret-file", ""])
+    assert done.exit_code == 2
+    assert not (tmp_path / "a.db").exists()
