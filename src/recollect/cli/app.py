@@ -405,6 +405,13 @@ def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     return callback
 
 
+def _secret_file(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value == "":  # of a variable that is not set: a store that is created would not be encrypted
+        raise click.BadParameter("the path is empty", ctx, parameter)
+    stored: str | None = _store("secret_file")(ctx, parameter, value)
+    return stored
+
+
 def completion(name: str) -> Callable[[click.Context, click.Parameter, str], Any]:
     """Return a completion of `completing`, which is imported when a shell asks."""
 
@@ -462,7 +469,7 @@ _COMMON = (
         "--secret-file",
         metavar="FILE",
         type=click.Path(),
-        callback=_store("secret_file"),
+        callback=_secret_file,
         expose_value=False,
         help=f"File with the passphrase or key of an encrypted store. Default: {SECRET_VARIABLE}.",
     ),

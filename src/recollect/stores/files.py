@@ -124,3 +124,16 @@ def sync_folder(path: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def lock_now(descriptor: int) -> bool:
+    """Lock an open file for this process, and return whether that was possible; it does not wait for another process.
+
+    The lock ends with its descriptor, or with the process that has it.
+
+    Raises:
+        OSError: The file system has no locks.
+    """
+    from filelock import lock_descriptor
+
+    return lock_descriptor(descriptor, blocking=False)

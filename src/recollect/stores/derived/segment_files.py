@@ -226,7 +226,7 @@ class SegmentFiles:
         lock = files.open_regular(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR)
         try:
             until = time.monotonic() + wait_s
-            while not (locked := lock_now(lock)) and time.monotonic() < until:
+            while not (locked := files.lock_now(lock)) and time.monotonic() < until:
                 time.sleep(_STEP_S)
             yield locked
         finally:
@@ -294,17 +294,3 @@ def _decoded(data: NDArray[np.uint8], *, authentic: bool = False) -> tuple[dict[
         count = int(np.prod(shape, dtype=np.int64))
         arrays[name] = np.frombuffer(body.data, dtype=kind, count=count, offset=at).reshape(shape)
     return header, arrays
-
-
-# Locks on files that processes share. A lock ends with its descriptor, or with the process that has it.
-
-
-def lock_now(descriptor: int) -> bool:
-    """Lock an open file for this process, and return whether that was possible; it does not wait for another process.
-
-    Raises:
-        OSError: The file system has no locks.
-    """
-    from filelock import lock_descriptor
-
-    return lock_descriptor(descriptor, blocking=False)

@@ -18,7 +18,6 @@ from recollect.errors import (
     StoreMissingError,
 )
 from recollect.stores import files
-from recollect.stores.derived.segment_files import lock_now
 from recollect.stores.maintenance.encrypting import Rewritten, renew_data_key
 from recollect.stores.sealing import keys as key_files
 from recollect.stores.sealing.keys import KeyFile, Secret, Slot, Unlocked
@@ -33,7 +32,8 @@ _WAIT_S, _STEP_S = 10.0, 0.005
 class StoreKeys:
     """The key file of an encrypted store. A change is durable when a call returns, and writes nothing of the store.
 
-    A store that is open stays open, whatever becomes of the secret with which it was opened.
+    A store that is open stays open, whatever becomes of the secret with which it was opened. A passphrase takes a tenth
+    of a second and 64 MiB of memory for each slot that it is tried on.
 
     Args:
         path: The store.
@@ -186,7 +186,7 @@ class StoreKeys:
         except OSError as error:
             raise StoreIOError(self.file, error.strerror or str(error)) from error
         try:
-            while not lock_now(descriptor):
+            while not files.lock_now(descriptor):
                 if time.monotonic() > until:
                     raise StoreBusyError(self.file, f"waited {_WAIT_S:g} s for another process")
                 time.sleep(_STEP_S)
@@ -225,8 +225,8 @@ def _uuid_of(path: str) -> str:
         if os.path.getsize(path) > key_files.MAX_BYTES:
             return ""
         with open(files.open_regular(path), "rb") as file:
-            return key_files.parsed(path, file.read()).uuid
-    except (OSError, *key_files.INVALID):
+            return key_files.uuid_in(file.read())
+    except OSError:
         return ""
 
 

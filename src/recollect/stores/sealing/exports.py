@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from recollect.errors import SecretNeededError, WrongSecretError
 from recollect.stores.sealing.chunks import ChunkCipher
 from recollect.stores.sealing.cipher import NotAuthenticError
-from recollect.stores.sealing.keys import Secret, Unlocked, parsed
+from recollect.stores.sealing.keys import INVALID, MAX_BYTES, Secret, Unlocked, parsed
 
 MAGIC = b"RclExp1\n"
 _SIZE_BYTES = 4
@@ -63,8 +63,8 @@ def opened(file: BinaryIO, path: str, secret: Secret | None) -> BinaryIO:
     file.seek(len(MAGIC))
     size = int.from_bytes(file.read(_SIZE_BYTES), "big")
     try:
-        key_file = parsed(path, file.read(min(size, 2**20)))
-    except (LookupError, ValueError, TypeError, AttributeError):
+        key_file = parsed(path, file.read(min(size, MAX_BYTES + 1)))
+    except INVALID:
         raise WrongSecretError(path, "its head is corrupt") from None
     if secret is None:
         raise SecretNeededError(path)

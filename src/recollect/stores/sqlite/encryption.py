@@ -154,7 +154,7 @@ def key_file_beside(
         return
     where = keys.keys_path(target)
     former = _former(where)
-    if former and not force and _uuid_in(where, former) != unlocked.uuid:
+    if former and not force and keys.uuid_in(former) != unlocked.uuid:
         rule = f"needs the name {where}, and that file is not the key file of this store: move it away"
         raise InvalidArgumentError("path", target, rule)
     file = unlocked.file
@@ -183,13 +183,6 @@ def _former(where: str) -> bytes | None:
         return None
     except OSError as error:
         raise StoreIOError(where, error.strerror or str(error)) from error
-
-
-def _uuid_in(where: str, data: bytes) -> str:
-    try:
-        return keys.parsed(where, data).uuid
-    except keys.INVALID:
-        return ""
 
 
 def is_encrypted_other(path: str, uuid: str) -> bool:

@@ -54,7 +54,7 @@ def vfs_of(cipher: PageCipher) -> SealedVFS:
         return found
 
 
-def fault(number: int, where: str = "") -> apsw.IOError:
+def _fault(number: int, where: str = "") -> apsw.IOError:
     """Return the error for a page that is not authentic."""
     why = ", or its key file is that of another store" if number == 1 else ""
     error: Any = apsw.IOError(f"page {number}{where} is not authentic: its bytes were changed{why}")
@@ -104,7 +104,7 @@ class _Sealed(apsw.VFSFile):
         try:
             return self._cipher.open(sealed, number)
         except NotAuthenticError:
-            raise fault(number, where) from None
+            raise _fault(number, where) from None
 
 
 class _Database(_Sealed):
