@@ -65,7 +65,7 @@ class Rewritten(JsonForm, what="a rewritten store"):
     """A store that was written again.
 
     Attributes:
-        path: The store.
+        path: The path of the store.
         bytes: Its size.
         kept: The former file, with the WAL and the key file that belong to it. Delete it when it is no longer needed: a
             store that was encrypted is there without encryption.
@@ -272,7 +272,7 @@ def _rewrite(
 
     Args:
         source: The only connection to the store.
-        target: The store.
+        target: The path of the store, which is replaced.
         key: The store key, if the caller gave one.
         old: The data keys that it has.
         new: Those that it gets.

@@ -36,7 +36,7 @@ class StoreKeys:
     of a second and 64 MiB of memory for each slot that it is tried on.
 
     Args:
-        path: The store.
+        path: The path of the store, beside which the key file is.
 
     Raises:
         StoreMissingError: There is neither a file nor a key file.

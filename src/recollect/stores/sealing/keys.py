@@ -95,7 +95,7 @@ class _Wrapped:
     """A data key, encrypted with the key of a slot.
 
     Attributes:
-        slot: The slot.
+        slot: The name, the id and the kind of the slot.
         how: What the key of the slot is derived from: the parameters of Argon2id, or what a function stored.
         wrapped: The nonce, the ciphertext and the tag.
     """
@@ -150,7 +150,7 @@ class KeyFile:
 
         Raises:
             WrongSecretError: No slot opens with this secret.
-            InvalidArgumentError: It is no secret, or its function returned no key.
+            InvalidArgumentError: `secret` is not 32 bytes, a passphrase or a function; or the function returned no key.
 
         Cost:
             For a passphrase, a tenth of a second and 64 MiB of memory for each slot that is tried.
@@ -366,7 +366,7 @@ def new(path: str, secret: Secret, *, name: str = "slot-1", uuid: str | None = N
         uuid: The uuid of a store that exists already.
 
     Raises:
-        InvalidArgumentError: It is no secret, or its function returned no key.
+        InvalidArgumentError: `secret` is not 32 bytes, a passphrase or a function; or the function returned no key.
         MissingExtraError: The library `cryptography` is not installed.
 
     Cost:

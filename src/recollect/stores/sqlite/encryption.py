@@ -35,7 +35,7 @@ def keys_of(path: str, secret: Secret | Unlocked | None, *, new: bool, encrypted
     """Return the data keys of a file; None if it is not encrypted. A new file with a secret gets a key file.
 
     Args:
-        path: The file.
+        path: The path of the store's file, beside which the key file is.
         secret: The secret, if there is one; or the data keys, if they are known, and then no key file is needed.
         new: Whether the file is empty.
         encrypted: Whether its header says that it is encrypted.
