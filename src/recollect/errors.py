@@ -73,6 +73,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -327,6 +328,67 @@ class UnknownTargetError(RecollectError, LookupError):
 
     def __init__(self, target: object, why: str) -> None:
         super().__init__(shown(target), why)
+
+
+class UnknownBranchError(RecollectError, LookupError):
+    """The namespace has no branch of this name, or it was dropped.
+
+    Args:
+        name: The name of the branch.
+        namespace: The name of the namespace.
+    """
+
+    code = "unknown_branch"
+    _template = "namespace {1!q} has no branch {0!q}{state}: branches() lists those that it has"
+
+    def __init__(self, name: str, namespace: str) -> None:
+        super().__init__(name, namespace)
+
+
+class BranchExistsError(RecollectError):
+    """The namespace has, or had, a branch of this name. No name is used again, so that merges stay unambiguous.
+
+    Args:
+        name: The name of the branch.
+        namespace: The name of the namespace.
+    """
+
+    code = "branch_exists"
+    _template = "namespace {1!q} has or had a branch {0!q}{state}: choose another name"
+
+    def __init__(self, name: str, namespace: str) -> None:
+        super().__init__(name, namespace)
+
+
+class BranchInUseError(RecollectError):
+    """A branch cannot be dropped, because others continue it.
+
+    Args:
+        name: The name of the branch.
+        others: The names of those that continue it.
+    """
+
+    code = "branch_in_use"
+    _template = "branch {0!q} is continued by {1}{state}: drop that first"
+
+    def __init__(self, name: str, others: Sequence[str]) -> None:
+        super().__init__(name, ", ".join(map(repr, others)))
+
+
+class BranchLimitError(RecollectError):
+    """The namespace cannot have more branches.
+
+    Args:
+        namespace: The name of the namespace.
+        what: What there is a limit of.
+        limit: The limit.
+    """
+
+    code = "branch_limit"
+    _template = "namespace {0!q} can have at most {2} {1}{state}: drop those that are not needed any more"
+
+    def __init__(self, namespace: str, what: str, limit: int) -> None:
+        super().__init__(namespace, what, limit)
 
 
 class RecordExistsError(RecollectError):

@@ -69,7 +69,7 @@ def independent(commit: Commit, key: bytes) -> bytes:
         "entry",
         struct.pack(">Q", commit.seq),
         varint(len(commit.parents)),
-        *(lp(branch) + struct.pack(">Q", seq) for branch, seq in commit.parents),
+        *(lp(branch) + struct.pack(">Q", seq) for branch, seq, *_ in commit.parents),
         struct.pack(">q", commit.micros),
         note("actor", commit.actor),
         note("reason", commit.reason),

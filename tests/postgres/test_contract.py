@@ -12,7 +12,7 @@ from tests.examples import some
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Store
 from recollect.stores.postgres.store import PostgresStore
-from recollect.testing import StoreContract, memory_machine
+from recollect.testing import StoreContract, branch_machine, memory_machine
 from recollect.testing.postgres import create_store, drop_store
 
 pytestmark = pytest.mark.postgres
@@ -65,3 +65,7 @@ def _reopened(store: Store) -> Store:
 TestPostgresAgainstModel = memory_machine(_fresh, _reopened).TestCase
 TestPostgresAgainstModel.settings = settings(max_examples=some(40), stateful_step_count=30, deadline=None)
 TestPostgresAgainstModel.pytestmark = [pytest.mark.postgres, pytest.mark.thorough]  # type: ignore[attr-defined]
+
+TestPostgresBranchesAgainstModel = branch_machine(_fresh, _reopened).TestCase
+TestPostgresBranchesAgainstModel.settings = settings(max_examples=some(20), stateful_step_count=20, deadline=None)
+TestPostgresBranchesAgainstModel.pytestmark = [pytest.mark.postgres, pytest.mark.thorough]  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.values import Resolved
-from recollect.testing import StoreContract, memory_machine
+from recollect.testing import StoreContract, branch_machine, memory_machine
 from recollect.testing.commits import BRANCH, EARLY, note, stored, write, write_into
 from recollect.testing.loopback import Loopback
 
@@ -160,3 +160,12 @@ TestSqliteAgainstModel = memory_machine(_fresh_sqlite, _reopened_sqlite).TestCas
 TestSqliteAgainstModel.settings = settings(max_examples=some(80), stateful_step_count=30, deadline=None)
 TestEncryptedAgainstModel = memory_machine(_fresh_encrypted, _reopened_encrypted).TestCase
 TestEncryptedAgainstModel.settings = settings(max_examples=some(40), stateful_step_count=30, deadline=None)
+
+TestMemoryBranchesAgainstModel = branch_machine(MemoryStore).TestCase
+TestMemoryBranchesAgainstModel.settings = settings(max_examples=some(200), stateful_step_count=25, deadline=None)
+TestLoopbackBranchesAgainstModel = branch_machine(MemoryStore, through=Loopback).TestCase
+TestLoopbackBranchesAgainstModel.settings = settings(max_examples=some(40), stateful_step_count=20, deadline=None)
+TestSqliteBranchesAgainstModel = branch_machine(_fresh_sqlite, _reopened_sqlite).TestCase
+TestSqliteBranchesAgainstModel.settings = settings(max_examples=some(60), stateful_step_count=20, deadline=None)
+TestEncryptedBranchesAgainstModel = branch_machine(_fresh_encrypted, _reopened_encrypted).TestCase
+TestEncryptedBranchesAgainstModel.settings = settings(max_examples=some(20), stateful_step_count=20, deadline=None)

@@ -40,13 +40,14 @@ from recollect.engine.write.drafts import Intake
 from recollect.engine.write.quotas import UsageTotalsCache
 from recollect.engine.write.replay import TurnCache
 from recollect.engine.write.writer import Writer
-from recollect.errors import InvalidArgumentError, RecollectError, StoreBusyError
+from recollect.errors import InvalidArgumentError, RecollectError, StoreBusyError, UnknownBranchError
 from recollect.indexes.words.index import WordView
-from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.commits import MAIN, Branch, Commit
 from recollect.models.embedding.base import Embedder
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware, in_zone
 from recollect.stores.base import Store, Transaction, View
+from recollect.stores.branches import settle
 from recollect.stores.freshness import FRESHNESS
 from recollect.stores.parts import follow
 
@@ -178,6 +179,8 @@ class Core:
     def read(self, branch: Branch) -> Iterator[View]:
         """Open a view of the newest state. What was erased since the last one is dropped from all caches."""
         with self.store.read() as view:
+            if branch.name != MAIN:
+                check_branch(view, branch)
             self.erasures.notice(view, branch)
             yield view
 
@@ -307,6 +310,8 @@ class Core:
                     check()
                     uncut = lift()  # a commit and what follows it are never cut off
                     made = self._commit(transaction, branch.owner, opened, place)
+                    for memory in sorted({each.owner for each in opened} - {branch.owner}) if len(opened) > 1 else ():
+                        made |= self._commit(transaction, memory, opened, place)
                     for part, each in opened.items():
                         each.seq = transaction.head(part).seq
                         if part in made:
@@ -323,7 +328,8 @@ class Core:
                         self._usage_totals.drop(part)
             if made:
                 self.thread.commits += 1
-                if (freshness := FRESHNESS.get()) is not None and branch.owner in made:
+                freshness = FRESHNESS.get()
+                if freshness is not None and branch.name == MAIN and branch.owner in made:
                     freshness.note(branch.owner.namespace, made[branch.owner].seq)
                 erases = False
                 for part, commit in made.items():
@@ -350,6 +356,7 @@ class Core:
         """Return the writes of a transaction to a part of a memory: those that are opened, or new ones."""
         if branch in opened:
             return opened[branch]
+        erased = self._settled(transaction, opened, place, now, branch) if branch.name != MAIN else {}
         self.erasures.notice_in(transaction, branch)
         reads_at = max(self._latest, transaction.head(branch).micros)  # its commit states it
         # `now` is the default time of records; `reads_at` decides which records have expired.
@@ -381,7 +388,20 @@ class Core:
             self.followed,
         )
         opened[branch] = Writing(services, transaction, writer, branch, place.scope, now, reads_at, in_part)
+        if erased:
+            writer.state_erased(erased)
         return opened[branch]
+
+    def _settled(
+        self, transaction: Transaction, opened: dict[Branch, Writing], place: Place, now: datetime, branch: Branch
+    ) -> dict[str, bytes]:
+        """Prepare a branch other than the main one for writing. Return what was erased since it began."""
+        check_branch(transaction, branch)
+        if branch.is_reserved:  # the memory itself gets a commit, too
+            self._writing_in(transaction, opened, place, now, branch.owner)
+        erased = settle(transaction, branch)
+        self._tries.drop(branch)
+        return erased
 
     def _commit(
         self, transaction: Transaction, memory: Branch, opened: Mapping[Branch, Writing], place: Place
@@ -389,7 +409,9 @@ class Core:
         """Append the commits of a transaction: those to other parts first, and then the one of the memory."""
         made: dict[Branch, Commit] = {}
         for part, writing in opened.items():
-            if part != memory and (commit := writing.writer.commit(place.actor, place.reason)) is not None:
+            if part == memory or part.owner != memory:
+                continue
+            if (commit := writing.writer.commit(place.actor, place.reason)) is not None:
                 made[part] = commit
         others = list(made.values())
         own = None
@@ -398,6 +420,20 @@ class Core:
         if own is None and others and transaction.binds_parts:
             own = follow(transaction, memory, others, self.store.key)
         return made if own is None else {**made, memory: own}
+
+    def dropped(self, branch: Branch) -> None:
+        """Discard what is cached and derived of a branch that was removed, with all its parts."""
+        caches = _Caches(self._usage_totals, self._turns, self.facets)
+        for part in branch.family:
+            self._tries.drop(part)
+            self.keeper.drop(part)
+            self.keeper.remove_file(part)
+            caches.drop(part)
+            self.uses.forget(part, ())
+            self.fulltext.drop(part)
+            self.log_trees.drop(part)
+        self.past.clear()
+        self.feed.wake(branch)
 
     def uses_of_memory(self) -> dict[str, Use]:
         """Return what is cached of each kind of index, by its name."""
@@ -461,6 +497,16 @@ class _Caches(NamedTuple):
         for follower in self.facets.values():
             follower.drop_of(branch)
         self.turns.entries.clear()
+
+
+def check_branch(view: View, branch: Branch) -> None:
+    """Check that a branch exists.
+
+    Raises:
+        UnknownBranchError: It does not.
+    """
+    if view.base(branch.owner) is None and not view.head(branch.owner).seq and branch.owner.name != MAIN:
+        raise UnknownBranchError(branch.owner.name, branch.owner.namespace)
 
 
 def _now(micros: int, now: datetime) -> datetime:

@@ -7,7 +7,7 @@ what has changed since. What follows the commits is in `engine.erasures`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -76,9 +76,11 @@ def _erase(core: Core, place: Place, operation: Erase) -> Erased:
     with core.read(branch) as view:
         selection = _Selection(view, branch, scope, operation)
         selection.examine(record for payload in view.all_versions(branch) if (record := _decoded(payload)))
-        seq, selected = view.head(branch).seq, selection.selected()
+        lines = _lines(view, branch)
+        seqs = {each: view.head(each).seq for each in lines}
+        selected = selection.selected()
         if operation.dry_run and (selected or operation.id is None):
-            found = _found(view, branch, scope, selected, operation)
+            found = _found(view, lines, scope, selected, operation)
             return _erased(core, branch, scope, selection, found, dry_run=True)
     if operation.id is not None and not selected:
         raise UnknownRecordError(operation.id, branch.owner.namespace)
@@ -86,16 +88,31 @@ def _erase(core: Core, place: Place, operation: Erase) -> Erased:
     while selected - run.examined:
         with core.writing(place) as writing:
             transaction = writing.transaction
-            for record_id in set(transaction.changed(branch, seq)) - run.examined:
-                selection.examine(_readable(transaction, branch, record_id, scope).records)
+            lines = _lines(transaction, branch)
+            for each in lines:
+                for record_id in set(transaction.changed(each, seqs.get(each, 0))) - run.examined:
+                    selection.examine(_readable(transaction, lines, record_id, scope).records)
             selected = selection.selected()
-            run.erase(transaction, writing.writer, selected)
+            writers = {each: writing.in_part(each) for each in lines}
+            run.erase(transaction, {each: opened.writer for each, opened in writers.items()}, selected)
+        run.touched.update(each for each, opened in writers.items() if opened.writer.erases)
         if writing.writer.erases:
             run.commits.append(writing.seq)
-        seq = writing.seq
-    pending = bool(run.commits) and not core.erasures.erased(branch)
+        seqs = {each: opened.seq for each, opened in writers.items()}
+    pending = bool(run.touched) and not core.erasures.erased(sorted(run.touched))
     erased = _erased(core, branch, scope, selection, run.erased)
     return replace(erased, pending=pending, commits=() if scope.fixed else tuple(run.commits))
+
+
+def _lines(view: View, branch: Branch) -> list[Branch]:
+    """Return the branches of a namespace that have commits or heads of their own, this one first.
+
+    Each of them gets a commit of its own for an erasure. Without own heads, a branch is a view of the past of another
+    one, which does not show what was erased.
+    """
+    named = (Branch(branch.namespace), *(each.branch for each in view.continuing(branch.namespace)))
+    own = [each for each in named if (base := view.base(each)) is None or base.own_heads]
+    return list(dict.fromkeys((branch, *own)))
 
 
 def _erased(
@@ -118,10 +135,10 @@ def _erased(
 
 
 def _found(
-    view: View, branch: Branch, scope: Scope, selected: Iterable[str], operation: Erase
+    view: View, lines: Sequence[Branch], scope: Scope, selected: Iterable[str], operation: Erase
 ) -> dict[str, list[bytes]]:
     """Return the versions that would be erased, by id; an id without any would be redacted."""
-    own = {each: _readable(view, branch, each, scope) for each in selected}
+    own = {each: _readable(view, lines, each, scope) for each in selected}
     return {each: found.versions for each, found in own.items() if found.versions or (operation.redact and found.all)}
 
 
@@ -152,8 +169,9 @@ class _Readable(NamedTuple):
     all: bool
 
 
-def _readable(view: View, branch: Branch, record_id: str, scope: Scope) -> _Readable:
-    stored = view.versions_of(branch, record_id)
+def _readable(view: View, lines: Sequence[Branch], record_id: str, scope: Scope) -> _Readable:
+    """Return the versions of an id in all of some branches."""
+    stored = dict.fromkeys(each for branch in lines for each in view.versions_of(branch, record_id))
     decoded = [(each.version, _decoded(each.payload)) for each in stored if each.payload is not None]
     own = [(version, record) for version, record in decoded if record is not None and scope.admits(record)]
     records = [record for _, record in own]
@@ -169,8 +187,10 @@ class _Selection:
         self._scope = scope
         self._operation = operation
 
+        lines = _lines(view, branch)
+
         def known(record_id: str) -> bool:
-            return view.known(branch, record_id)
+            return any(view.known(each, record_id) for each in lines)
 
         self._where = Nothing() if operation.where is None else scope.stored_form(operation.where, known)
         self._named = set() if operation.id is None else set(scope.stored_ids(operation.id, known))
@@ -240,7 +260,8 @@ class _Run:
         key: The store key.
         examined: The ids that need no further commit.
         erased: The versions that were erased, by id; an id without any was redacted.
-        commits: The numbers of the commits.
+        commits: The numbers of the commits in the branch.
+        touched: The branches that got commits.
     """
 
     branch: Branch
@@ -250,26 +271,34 @@ class _Run:
     examined: set[str] = field(default_factory=set)
     erased: dict[str, list[bytes]] = field(default_factory=dict)
     commits: list[int] = field(default_factory=list)
+    touched: set[Branch] = field(default_factory=set)
 
-    def erase(self, transaction: Transaction, writer: Writer, selected: set[str]) -> None:
-        """Erase the next records in a commit."""
-        branch = self.branch
-        commits: dict[int, Commit] = {}
+    def erase(self, transaction: Transaction, writers: Mapping[Branch, Writer], selected: set[str]) -> None:
+        """Erase the next records, with a commit in each branch that has any of them."""
+        lines = list(writers)
+        commits: dict[tuple[Branch, int], Commit] = {}
         for record_id in sorted(selected - self.examined, key=str.encode)[:AT_ONCE]:
             self.examined.add(record_id)
-            own = _readable(transaction, branch, record_id, self.scope)
-            redact = self.redact and own.all  # otherwise the id is also that of a record outside the scope
-            if not own.versions and not redact:
+            found = _readable(transaction, lines, record_id, self.scope)
+            redact = self.redact and found.all  # otherwise the id is also that of a record outside the scope
+            if not found.versions and not redact:
                 continue
-            if redact:
-                commits |= {each.seq: each for each in transaction.commits(branch, record_id=record_id)}
-            writer.erase(record_id, own.versions, redact=redact)
-            self.erased[record_id] = own.versions
+            for each, writer in writers.items():
+                if not transaction.known(each, record_id):
+                    continue
+                if redact:
+                    # Those that a branch continues are found in the other one.
+                    since = 0 if (base := transaction.base(each)) is None else base.seq
+                    own = transaction.commits(each, since, record_id=record_id)
+                    commits |= {(each, commit.seq): commit for commit in own}
+                writer.erase(record_id, found.versions, redact=redact)
+            self.erased[record_id] = found.versions
         for commit in commits.values():
             self._redact_notes(transaction, commit, selected)
-        if writer.erases:
-            Erasures.note(transaction, branch)
-            erase_answers(transaction, branch, self.key)
+        if any(writer.erases for writer in writers.values()):
+            others = [each.branch for each in transaction.continuing(self.branch.namespace)]
+            Erasures.note(transaction, list(dict.fromkeys((*lines, *others))))
+            erase_answers(transaction, self.branch, self.key)
 
     def _redact_notes(self, transaction: Transaction, commit: Commit, selected: set[str]) -> None:
         """Redact the actor and the reason of a commit, which those of its transaction have, too.

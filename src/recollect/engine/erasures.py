@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import DamagedStoreError, RecollectError
-from recollect.ledger.commits import Branch, Commit, Head
+from recollect.ledger.commits import MAIN, Branch, Commit, Head
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived.cleaned import CleanedFile
@@ -91,6 +91,7 @@ class Erasures:
         self._drop = drop
         self._cleaned = cleaned
         self._unclean: set[Branch] = set()  # of this machine, after it could not be cleaned
+        self._of_base: dict[Branch, tuple[int, bytes]] = {}  # those of the base of a branch without own heads
         self._seen: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which readers have noticed erasures
         self._written: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which writers have noticed erasures
         self._finishing = threading.Lock()
@@ -105,6 +106,8 @@ class Erasures:
         Cost:
             Proportional to the commits of other processes since.
         """
+        if branch.name != MAIN:
+            self._notice_base(view, branch)
         head = view.head(branch)
         seen = self._seen.get(branch) or self._cleaned_before(branch, head)
         lost = self._cleaned is not None and seen is not None and head.seq < seen[0] and self._has_lost(branch, seen)
@@ -114,6 +117,18 @@ class Erasures:
             self._forget(view, branch)
         if lost or head.seq >= self._seen.get(branch, (0, b""))[0]:
             self._seen[branch] = (head.seq, head.root.hash)
+
+    def _notice_base(self, view: View, branch: Branch) -> None:
+        """Drop what is cached of a branch without own heads if something was erased in the one that it continues."""
+        base = view.base(branch)
+        if base is None or base.own_heads:
+            self._of_base.pop(branch, None)
+            return
+        head, seen = view.head(base.branch), self._of_base.get(branch)
+        if self._is_news(view, base.branch, seen):
+            self._forget(view, branch)
+        if seen is None or head.seq >= seen[0]:
+            self._of_base[branch] = (head.seq, head.root.hash)
 
     def _has_lost(self, branch: Branch, seen: tuple[int, bytes]) -> bool:
         """Return whether the server has lost a commit that was seen; otherwise the view is an older one."""
@@ -177,6 +192,9 @@ class Erasures:
         if self._embedding is not None:
             self._embedding.forget_erased()
         self._uses.forget(branch, _Live(view, branch))
+        base = None if branch.name == MAIN else view.base(branch)
+        if base is not None and not base.own_heads:
+            self._keeper.drop(branch)  # its own log does not say what was erased
         self._keeper.remove_erased(view, branch)
 
     def close(self) -> None:
@@ -206,17 +224,24 @@ class Erasures:
         self.try_to_finish()
 
     @staticmethod
-    def note(transaction: Transaction, branch: Branch) -> None:
-        """Note in the transaction of an erasure what follows it. The note says nothing of what was erased."""
-        name = f"{_NOTES}/{branch.owner.namespace}"
+    def note(transaction: Transaction, branches: Sequence[Branch]) -> None:
+        """Note in the transaction of an erasure what follows it. The note says nothing of what was erased.
+
+        Args:
+            branches: Those of the namespace whose derived data may have what was erased.
+        """
+        name = f"{_NOTES}/{branches[0].owner.namespace}"
         note = _decoded(transaction.setting(name))
-        own = [branch.namespace, branch.name]
-        note["branches"] = [*(each for each in note["branches"] if each != own), own]
+        own = [list(each) for each in branches]
+        note["branches"] = [*(each for each in note["branches"] if each not in own), *own]
         note["derived"] = note["rewritten"] = False
         transaction.set_setting(name, json.dumps(note))
 
-    def erased(self, branch: Branch) -> bool:
+    def erased(self, branches: Sequence[Branch]) -> bool:
         """Do what follows an erasure that this process has committed. Return whether it is complete.
+
+        Args:
+            branches: Those in which it has a commit.
 
         An error leaves the rest for the next time: the erasure itself is committed. What is cached is forgotten before
         the next read, as after an erasure of another process.
@@ -225,25 +250,27 @@ class Erasures:
             DamagedStoreError: The store is corrupt.
         """
         try:
-            return self._follow(branch)
+            return self._follow(branches)
         except DamagedStoreError:
             raise
         except RecollectError as error:
             _log.warning("an erasure is not complete yet, and will be continued: %s", error)
             return False
 
-    def _follow(self, branch: Branch) -> bool:
+    def _follow(self, branches: Sequence[Branch]) -> bool:
         with self._store.read() as view:
-            head = view.head(branch)
+            heads = {branch: view.head(branch) for branch in branches}
         done = self.try_to_finish(wait=True)
-        if self._cleaned is not None:
-            # Another machine may have removed the note when it had cleaned itself.
-            self._clean_machine(self._cleaned, branch, head)
-            done = done and branch not in self._unclean
+        for branch, head in heads.items():
+            if self._cleaned is not None:
+                # Another machine may have removed the note when it had cleaned itself.
+                self._clean_machine(self._cleaned, branch, head)
+                done = done and branch not in self._unclean
         with self._store.read() as view:  # afterwards: it makes the worker save a new index file, which stays
-            self._forget(view, branch)
+            for branch in branches:
+                self._forget(view, branch)
         if self._cleaned is not None:
-            self._seen[branch] = (head.seq, head.root.hash)
+            self._seen.update({branch: (head.seq, head.root.hash) for branch, head in heads.items()})
         return done
 
     def try_to_finish(self, *, wait: bool = False) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recollect.engine import history
+from recollect.engine import branches, history
 from recollect.engine.bulk import add_messages, remember_all
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
@@ -42,7 +42,9 @@ from recollect.operations import (
     BackUp,
     Check,
     Compact,
+    CreateBranch,
     Diff,
+    DropBranch,
     DropSnapshot,
     EmbedAll,
     Erase,
@@ -50,6 +52,7 @@ from recollect.operations import (
     Forget,
     ForgetWhere,
     History,
+    ListBranches,
     Operation,
     Pin,
     Probe,
@@ -362,6 +365,9 @@ HANDLERS: dict[type[Operation], Handler] = {
     TakeSnapshot: _unscoped("a snapshot, which covers the whole namespace,", history.take_snapshot),
     Snapshots: _unscoped("the snapshots, which covers the whole namespace,", history.snapshots_of),
     DropSnapshot: _unscoped("a snapshot, which covers the whole namespace,", history.drop_snapshot),
+    CreateBranch: _unscoped("a branch, which covers the whole namespace,", branches.create),
+    ListBranches: _unscoped("the branches, which cover the whole namespace,", branches.listed),
+    DropBranch: _unscoped("a branch, which covers the whole namespace,", branches.drop),
     Rollback: _unscoped("a rollback, which changes the whole namespace,", history.rollback),
     Revert: _unscoped("a revert, which changes the whole namespace,", history.revert),
     Erase: Handler(erase),

@@ -76,10 +76,9 @@ def _is_named(snapshot: Snapshot, label: str) -> bool:
 
 
 def _drop(transaction: Transaction, branch: Branch, snapshot: Snapshot) -> None:
-    """Remove a snapshot, and what it kept of its commit, unless another one is of this commit."""
+    """Remove a snapshot, and what it kept of its commit, unless something else marks this commit."""
     transaction.drop_snapshot(branch, snapshot.number)
-    if not any(each.seq == snapshot.seq for each in transaction.snapshots(branch)):
-        release(transaction, branch, snapshot.seq)
+    release(transaction, branch, snapshot.seq)
 
 
 def snapshots_of(core: Core, place: Place, operation: Snapshots) -> list[Snapshot]:

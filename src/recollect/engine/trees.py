@@ -153,6 +153,11 @@ class LogTrees:
             raise LostTileError("saved tiles are missing or damaged")
         return tree
 
+    def drop(self, branch: Branch) -> None:
+        """Remove the tree of a branch that was removed."""
+        self._trees.drop(branch)
+        self._tiles.clear(branch)
+
     def close(self) -> None:
         """Release the saved tiles."""
         self._tiles.close()

@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from recollect.arguments.json_form import form_of, is_result, json_form
 from recollect.ledger.merkle import Root
@@ -36,11 +36,18 @@ def reserved_namespace(owner: str, what: str) -> str:
     return f"{owner}{_RESERVED_MARK}{what}"
 
 
+#: The name of the branch that every namespace begins with.
+MAIN = "main"
+
+
 class Branch(NamedTuple):
-    """A branch of a namespace: one line of history, with a log and a head of its own."""
+    """A branch of a namespace: one line of history, with a log and a head of its own.
+
+    It begins empty, or continues another branch of its namespace from one of its commits on.
+    """
 
     namespace: str
-    name: str = "main"
+    name: str = MAIN
 
     def reserved(self, what: str) -> Branch:
         """Return the branch of the same name in a namespace that belongs to this one: one of `RESERVED`.
@@ -69,6 +76,10 @@ class Branch(NamedTuple):
     def family(self) -> tuple[Branch, ...]:
         """The branch of the owner, and those that belong to it."""
         return (self.owner, *map(self.reserved, RESERVED))
+
+
+#: A parent of a commit: its branch and seq, and where it is of another branch, the hash of its entry.
+Parent: TypeAlias = tuple[str, int] | tuple[str, int, bytes]
 
 
 class Head(NamedTuple):
@@ -169,7 +180,8 @@ class Commit:
 
     Attributes:
         seq: Its number in its branch, from 1, without gaps.
-        parents: (branch, seq) of the commits that it follows: none for the first, two for a merge.
+        parents: (branch, seq) of the commits that it follows: none for the first, two for a merge. That of a commit of
+            another branch has a third item, the hash of its entry: names of branches alone would bind nothing.
         micros: Its time, in microseconds since 1970; always later than its parent's.
         root: The root of the namespace after it. Its page is 0 if the root is empty or its pages have been dropped.
         entry: Its hash in the log, 32 bytes (`ledger.entries`); empty within a scope.
@@ -182,7 +194,7 @@ class Commit:
     namespace: str
     branch: str
     seq: int
-    parents: tuple[tuple[str, int], ...]
+    parents: tuple[Parent, ...]
     micros: int
     actor: str | None
     reason: str | None
@@ -222,7 +234,7 @@ class Commit:
             "namespace": self.namespace,
             "branch": self.branch,
             "seq": self.seq,
-            "parents": [list(parent) for parent in self.parents],
+            "parents": [[name, seq, *(entry.hex() for entry in entries)] for name, seq, *entries in self.parents],
             "time": self.time.isoformat(),
             "actor": self.actor,
             "reason": self.reason,
@@ -255,7 +267,7 @@ class Commit:
             return ScopedCommit(seq=0, parents=(), actor=None, reason=None, root=Root(), token=data["cursor"], **common)
         return Commit(
             seq=data["seq"],
-            parents=tuple((branch, seq) for branch, seq in data["parents"]),
+            parents=tuple((name, seq, *map(bytes.fromhex, entries)) for name, seq, *entries in data["parents"]),
             actor=data["actor"],
             reason=data["reason"],
             root=Root(bytes.fromhex(data["root"])),

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recollect.ledger.commits import CAUSES, Change, Commit
+from recollect.ledger.commits import CAUSES, Change, Commit, Parent
 from recollect.ledger.merkle import PUBLIC_KEY, keyed_hash, path_in_log
 from recollect.ledger.parts import parts_hash
 from recollect.records.codec import varint
@@ -51,7 +51,7 @@ class LogEntry(NamedTuple):
     """
 
     seq: int
-    parents: tuple[tuple[str, int] | tuple[str, int, bytes], ...]
+    parents: tuple[Parent, ...]
     micros: int
     actor: bytes | None
     reason: bytes | None

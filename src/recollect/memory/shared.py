@@ -5,7 +5,7 @@ A call is added to the module of its topic; the classes here only put the module
 
 from __future__ import annotations
 
-from recollect.calls.namespace import NamespaceCalls
+from recollect.calls.branches import Branches
 from recollect.engine.write.classes import QUARANTINED
 from recollect.facets.entities.calls import EntityCalls
 from recollect.facets.glossary.glossary import Glossary
@@ -25,7 +25,7 @@ class SharedCalls(Recording, Contexts, Merges, Duplicates, Distinctions, EntityC
     """The calls that a memory and a batch share. Each module of calls is a base class."""
 
 
-class MemoryCalls(NamespaceCalls, SharedCalls):
+class MemoryCalls(Branches, SharedCalls):
     """The calls on a namespace, with those of its facets."""
 
     @property

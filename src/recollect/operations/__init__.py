@@ -32,6 +32,7 @@ from recollect.operations.base import (
     from_json,
     plain,
 )
+from recollect.operations.branches import CreateBranch, DropBranch, ListBranches, branch_name
 from recollect.operations.history import (
     At,
     Diff,
@@ -137,8 +138,10 @@ __all__ = [
     "Clear",
     "Compact",
     "Count",
+    "CreateBranch",
     "Diff",
     "DistinctValues",
+    "DropBranch",
     "DropSnapshot",
     "EmbedAll",
     "Endorse",
@@ -156,6 +159,7 @@ __all__ = [
     "Grep",
     "History",
     "IfExists",
+    "ListBranches",
     "Merge",
     "MinConfidence",
     "Missing",
@@ -196,6 +200,7 @@ __all__ = [
     "Wait",
     "WhenFull",
     "Zone",
+    "branch_name",
     "check_choice",
     "check_count",
     "check_key",

@@ -234,7 +234,7 @@ def plain(value: Any) -> Any:
         UnsupportedError: It has none.
         InvalidRecordError: It contains a naive datetime.
     """
-    if isinstance(value, (Filter, Operation)):
+    if isinstance(value, (Filter, Operation, Record)):
         return value.to_json()
     if isinstance(value, date):  # or a datetime
         return value.isoformat()

@@ -1,10 +1,11 @@
 """The store protocol: a ledger of commits, read in consistent views and written in transactions.
 
 For each branch of a namespace a store keeps the log of commits, every version that was ever live (unless erased), and
-the heads, which map each live id to its version. Readers get a `View`, a consistent snapshot; one writer at a time gets
-a `Transaction`, a view that can also write. A store is accepted if it passes `recollect.testing.StoreContract`. The
-meaning of the writes (ids, conditions, roots) is decided by the engine, not by the store, so every store has the same
-contents.
+the heads, which map each live id to its version. A branch can continue another one (`Base`): then a view shows the
+commits of both as its log, and all that this log leads to. Readers get a `View`, a consistent snapshot; one writer at
+a time gets a `Transaction`, a view that can also write. A store is accepted if it passes
+`recollect.testing.StoreContract`. The meaning of the writes (ids, conditions, roots) is decided by the engine, not by
+the store, so every store has the same contents.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from recollect.records.record import Record
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.values import (
     Backup,
+    Base,
     Capabilities,
     CheckReport,
+    Continuing,
     RemovedPayload,
     Resolved,
     SortKey,
@@ -188,6 +191,12 @@ class View(ReadView, Protocol):
     #: Whether the commits of the store bind all parts of a memory (`ledger.parts`), as they do since format 4.
     binds_parts: bool
 
+    def base(self, branch: Branch) -> Base | None:
+        """Return where a branch continues another one; None if it begins empty or does not exist."""
+
+    def continuing(self, namespace: str) -> list[Continuing]:
+        """Return the branches of a namespace that continue another one, also those without a commit, by name."""
+
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
         """Return what is known of several ids, by id, with few queries.
 
@@ -308,6 +317,9 @@ class View(ReadView, Protocol):
             Proportional to the number of commits in between.
         """
 
+    def forks(self, branch: Branch) -> set[int]:
+        """Return the commits of a branch that others continue. The pages of their roots are kept if they are stored."""
+
     def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
         """Return the number of changes in the commits after `after` up to `upto`, or `limit` if there are more.
 
@@ -400,6 +412,43 @@ class Transaction(View, Protocol):
 
     A version that was put is kept only if a commit names it.
     """
+
+    def continue_from(self, branch: Branch, base: Branch, seq: int) -> None:
+        """Create a branch that continues another one of its namespace.
+
+        Args:
+            branch: The new branch.
+            base: The branch that it continues, which begins empty or has commits of its own.
+            seq: A commit of its own of that branch; 0 for its beginning.
+
+        Cost:
+            O(log n).
+        """
+
+    def take_heads(self, branch: Branch) -> dict[str, bytes]:
+        """Give a branch that continues another one its own heads, before it is first written.
+
+        Returns:
+            The version of each id that is live after the commit that it continues, but erased since. It has no head,
+            so the next commit must state that.
+
+        Cost:
+            Proportional to its records, in few statements.
+        """
+
+    def keep_root(self, branch: Branch, seq: int, page: int) -> None:
+        """Note the first page of a root whose pages were dropped, and were stored again."""
+
+    def remove(self, branch: Branch, pages: Sequence[int]) -> None:
+        """Remove a branch that continues another one: its commits, heads and snapshots, and texts that only it has.
+
+        Args:
+            branch: The branch. No other one continues it.
+            pages: The pages that only its roots have.
+
+        Cost:
+            Proportional to its commits and records.
+        """
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         """Make this version the live one of its id, and return the number of the version."""

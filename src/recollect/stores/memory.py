@@ -13,23 +13,25 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from operator import itemgetter
 from typing import Any
 
 from recollect.common.deadlines import checked
 from recollect.errors import ClosedError, DamagedStoreError, StoreBusyError, StoreError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
-from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
-from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, redacted_id
+from recollect.ledger.commits import MAIN, Branch, Commit, Head, Snapshot, Stored
+from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, is_redacted, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.roots import disagreements
 from recollect.stores.values import (
     Backup,
+    Base,
     Capabilities,
     CheckReport,
+    Continuing,
     RemovedPayload,
     Resolved,
     SortKey,
@@ -48,18 +50,39 @@ from recollect.stores.write_queue import Ticket, WriteQueue
 
 @dataclass
 class _Ledger:
-    """The contents of one branch."""
+    """The contents of one branch: of one that continues another one, only what is its own.
 
+    Attributes:
+        base: The branch that it continues, and the commit; None if it begins empty.
+        own_heads: Whether `live` and what is derived from it are its own. Before, they are filled from the base when
+            they are first read, and emptied when something is erased.
+        filled: Whether they are filled.
+    """
+
+    base: tuple[Branch, int] | None = None
+    own_heads: bool = True
+    filled: bool = True
     live: dict[str, tuple[Stored, Record]] = field(default_factory=dict)
     history: dict[str, list[tuple[int, bytes | None]]] = field(default_factory=dict)  # id -> (seq, version), ascending
     log: list[Commit] = field(default_factory=list)
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
     expiring: list[tuple[int, str]] = field(default_factory=list)  # (expires, id), sorted
-    begins: dict[str, set[str]] = field(default_factory=dict)  # live ids by their first character
+    initials: dict[str, set[str]] = field(default_factory=dict)  # live ids by their first character
     trimmed: Trimmed = field(default_factory=Trimmed)
     replaced: dict[int, Sequence[int]] = field(default_factory=dict)  # seq -> pages
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
     redactions: dict[int, dict[str, bytes]] = field(default_factory=dict)  # seq -> commitments by name
+
+    @property
+    def begins(self) -> int:
+        """The number of commits before its own ones."""
+        return 0 if self.base is None else self.base[1]
+
+    def empty(self) -> None:
+        """Remove the heads."""
+        for each in (self.live, self.turns, self.expiring, self.initials):
+            each.clear()
+        self.filled = False
 
     def redact_id(self, record_id: str) -> None:
         """Replace an id in the log."""
@@ -85,14 +108,14 @@ class _Ledger:
                 due = microseconds(before.expires), record_id
                 if self._is_expiring(due):
                     del self.expiring[bisect_left(self.expiring, due)]
-            self.begins[record_id[0]].discard(record_id)
+            self.initials[record_id[0]].discard(record_id)
             del self.live[record_id]
         if current is not None:
             if current[1].conversation is not None and current[1].position is not None:
                 self.turns.setdefault(current[1].conversation, {}).setdefault(current[1].position, set()).add(record_id)
             if current[1].expires is not None and not self._is_expiring((microseconds(current[1].expires), record_id)):
                 insort(self.expiring, (microseconds(current[1].expires), record_id))
-            self.begins.setdefault(record_id[0], set()).add(record_id)
+            self.initials.setdefault(record_id[0], set()).add(record_id)
             self.live[record_id] = current
 
     def _is_expiring(self, due: tuple[int, str]) -> bool:
@@ -112,6 +135,24 @@ class _Contents:
     next_page: int = 1
     settings: dict[str, str] = field(default_factory=dict)
     removed: dict[tuple[str, bytes], RemovedPayload] = field(default_factory=dict)  # versions without payload
+
+    def remove(self, branch: Branch, pages: Sequence[int]) -> None:
+        """Remove a branch, and the versions that only its commits name."""
+        gone = self.ledgers.pop(branch, _Ledger())
+        named = {
+            version
+            for each, ledger in self.ledgers.items()
+            if each.namespace == branch.namespace
+            for versions in ledger.history.values()
+            for _, version in versions
+        }
+        own = {version for versions in gone.history.values() for _, version in versions if version is not None}
+        for key in [(branch.namespace, version) for version in own - named]:
+            self.payloads.pop(key, None)
+            self.removed.pop(key, None)
+            self.numbered.pop(self.numbers[key], None)
+        for page in pages:
+            self.nodes.pop(page, None)
 
 
 class MemoryStore:
@@ -248,7 +289,39 @@ class _MemoryView:
         self._contents = contents
 
     def _ledger(self, branch: Branch) -> _Ledger:
-        return self._contents.ledgers.get(branch) or _Ledger()
+        ledger = self._contents.ledgers.get(branch) or _Ledger()
+        if not ledger.filled:
+            self._fill(branch, ledger)
+        return ledger
+
+    def _fill(self, branch: Branch, ledger: _Ledger) -> None:
+        """Fill the heads of a branch with those that its base had, without what was erased since."""
+        assert ledger.base is not None
+        ledger.empty()  # after an attempt that was interrupted
+        for record_id, live in self.lives(*ledger.base[:1], 0, ledger.base[1]).items():
+            payload = None if live is None or is_redacted(record_id) else self.payload(branch, live.version)
+            if live is not None and payload is not None:
+                ledger.replace(record_id, (Stored(live.version, payload), Record.load(payload)))
+        ledger.filled = True
+
+    def _base(self, branch: Branch) -> tuple[Branch, int] | None:
+        return None if branch.name == MAIN else (self._contents.ledgers.get(branch) or _Ledger()).base
+
+    def base(self, branch: Branch) -> Base | None:
+        base = self._base(branch)
+        return None if base is None else Base(*base, self._ledger(branch).own_heads)
+
+    def _branches(self) -> Mapping[Branch, _Ledger]:
+        """Return all branches, also those without a commit."""
+        return self._contents.ledgers
+
+    def continuing(self, namespace: str) -> list[Continuing]:
+        own = sorted(each for each, own in self._branches().items() if own.base and each.namespace == namespace)
+        found = ((each, self.base(each)) for each in own)
+        return [Continuing(each, base, self.head(each).seq) for each, base in found if base is not None]
+
+    def forks(self, branch: Branch) -> set[int]:
+        return {own.base[1] for own in self._branches().values() if own.base is not None and own.base[0] == branch}
 
     def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
         return self._ledger(branch).live.values()
@@ -267,7 +340,9 @@ class _MemoryView:
         return sorted(branch for branch, ledger in self._contents.ledgers.items() if ledger.log)
 
     def head(self, branch: Branch) -> Head:
-        log = self._ledger(branch).log
+        log = (self._contents.ledgers.get(branch) or _Ledger()).log
+        if not log and (base := self._base(branch)) is not None:
+            log = list(islice(self._log(base[0], base[1] - 1), 1)) if base[1] else []
         return Head(log[-1].seq, log[-1].root, log[-1].micros, log[-1].parts) if log else Head()
 
     def _current(self, branch: Branch, record_id: str) -> tuple[Stored, Record] | None:
@@ -282,7 +357,7 @@ class _MemoryView:
         return {record_id: stored for record_id, stored in found if stored is not None}
 
     def known(self, branch: Branch, record_id: str) -> bool:
-        return record_id in self._ledger(branch).history
+        return bool(self._history(branch, record_id))
 
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
         out = {}
@@ -369,21 +444,21 @@ class _MemoryView:
         return max(ledger.log[-1].micros for ledger in ledgers if ledger.log)
 
     def changed(self, branch: Branch, since: int) -> list[str]:
-        commits = self._ledger(branch).log[since:]
+        commits = self._log(branch, max(since, 0))
         return list(dict.fromkeys(change.id for commit in commits for change in commit.changes))
 
     def any_id(self, branch: Branch, first: str) -> bool:
-        return bool(self._ledger(branch).begins.get(first))
+        return bool(self._ledger(branch).initials.get(first))
 
     def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
         return {change.id: each.micros for each in self._log(branch, max(since, 0)) for change in each.changes}
 
     def last_commits(self, branch: Branch, record_ids: Sequence[str], upto: int = 2**62) -> dict[str, int]:
-        log, out = self._ledger(branch).log, {}
+        out = {}
         for record_id in record_ids:
-            seqs = [seq for seq, _ in self._history(branch, record_id) if seq <= min(upto, len(log))]
-            if seqs:
-                out[record_id] = log[seqs[-1] - 1].micros
+            seqs = [seq for seq, _ in self._history(branch, record_id) if seq <= upto]
+            if seqs and (head := self.head_at(branch, seqs[-1])) is not None:
+                out[record_id] = head.micros
         return out
 
     def commits(
@@ -425,7 +500,10 @@ class _MemoryView:
         return out
 
     def _history(self, branch: Branch, record_id: str) -> list[tuple[int, bytes | None]]:
-        return self._ledger(branch).history.get(record_id, [])
+        own = (self._contents.ledgers.get(branch) or _Ledger()).history.get(record_id, [])
+        if (base := self._base(branch)) is None:
+            return own
+        return [*takewhile(lambda each: each[0] <= base[1], self._history(base[0], record_id)), *own]
 
     def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
         commits = takewhile(lambda commit: commit.seq <= until, self._log(branch, since))
@@ -450,10 +528,17 @@ class _MemoryView:
         return {version: each for version, each in found if each is not None}
 
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
+        if (base := self._base(branch)) is not None and seq <= base[1]:
+            return self.redactions(base[0], seq)
         return self._ledger(branch).redactions.get(seq, {})
 
     def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
-        return islice(self._ledger(branch).log, since, None)
+        own = (self._contents.ledgers.get(branch) or _Ledger()).log
+        if (base := self._base(branch)) is None:
+            return islice(own, since, None)
+        before = takewhile(lambda commit: commit.seq <= base[1], self._log(base[0], since))
+        renamed = (replace(commit, branch=branch.name) for commit in before)
+        return chain(renamed, islice(own, max(since - base[1], 0), None))
 
     def node(self, page: int) -> bytes:
         try:
@@ -479,7 +564,9 @@ class _MemoryView:
         }
 
     def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
-        replaced = self._ledger(branch).replaced
+        replaced, below = self._ledger(branch).replaced, branch
+        while (base := self._base(below)) is not None:
+            below, replaced = base[0], replaced | self._ledger(base[0]).replaced
         commits = takewhile(lambda commit: commit.seq <= last, self._log(branch, max(first - 1, 0)))
         return [
             Untrimmed(commit.seq, commit.root.page, replaced.get(commit.seq, ()), len(commit.changes))
@@ -528,6 +615,29 @@ class _MemoryTransaction(_MemoryView):
         self._erased: list[tuple[Branch, str, Sequence[bytes], bool]] = []
         self._redacted: list[tuple[Branch, int, Mapping[str, bytes]]] = []
         self._removed: dict[tuple[str, bytes], RemovedPayload] = {}
+        self._begun: dict[Branch, _Ledger] = {}  # branches that are created
+        self._taken: list[Branch] = []  # branches that got heads of their own
+        self._kept_roots: list[tuple[Branch, int, int]] = []
+        self._gone: list[tuple[Branch, Sequence[int]]] = []  # branches that are removed, with their pages
+
+    def _ledger(self, branch: Branch) -> _Ledger:
+        begun = self._begun.get(branch)
+        if begun is None:
+            return super()._ledger(branch)
+        if not begun.filled:
+            self._fill(branch, begun)
+        return begun
+
+    def _base(self, branch: Branch) -> tuple[Branch, int] | None:
+        return self._begun[branch].base if branch in self._begun else super()._base(branch)
+
+    def base(self, branch: Branch) -> Base | None:
+        found = super().base(branch)
+        return found._replace(own_heads=True) if found is not None and branch in self._taken else found
+
+    def _branches(self) -> Mapping[Branch, _Ledger]:
+        gone = {branch for branch, _ in self._gone}
+        return {each: own for each, own in (*super()._branches().items(), *self._begun.items()) if each not in gone}
 
     def setting(self, name: str) -> str | None:
         return self._set[name] if name in self._set else super().setting(name)
@@ -562,7 +672,7 @@ class _MemoryTransaction(_MemoryView):
     def any_id(self, branch: Branch, first: str) -> bool:
         staged = self._staged.get(branch, {})
         put = any(current is not None and record_id.startswith(first) for record_id, current in staged.items())
-        return put or bool(self._ledger(branch).begins.get(first, set()) - staged.keys())
+        return put or bool(self._ledger(branch).initials.get(first, set()) - staged.keys())
 
     def known(self, branch: Branch, record_id: str) -> bool:
         return self._staged.get(branch, {}).get(record_id) is not None or super().known(branch, record_id)
@@ -630,6 +740,23 @@ class _MemoryTransaction(_MemoryView):
     def node(self, page: int) -> bytes:
         return self._pages[page] if page in self._pages else super().node(page)
 
+    def continue_from(self, branch: Branch, base: Branch, seq: int) -> None:
+        self._begun[branch] = _Ledger(base=(base, seq), own_heads=False, filled=False)
+
+    def take_heads(self, branch: Branch) -> dict[str, bytes]:
+        base = self._base(branch)
+        assert base is not None
+        live = self._ledger(branch).live
+        self._taken.append(branch)
+        lives = self.lives(base[0], 0, base[1])
+        return {each: found.version for each, found in lives.items() if found is not None and each not in live}
+
+    def keep_root(self, branch: Branch, seq: int, page: int) -> None:
+        self._kept_roots.append((branch, seq, page))
+
+    def remove(self, branch: Branch, pages: Sequence[int]) -> None:
+        self._gone.append((branch, pages))
+
     def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         self._staged.setdefault(branch, {})[record.id] = (stored, record)
         self._versions.append((branch, stored))
@@ -693,6 +820,14 @@ class _MemoryTransaction(_MemoryView):
         self._contents.nodes.update(self._pages)
         self._contents.next_page = max(self._contents.next_page, max(self._pages, default=0) + 1)
         self._contents.numbers.update(self._numbers)
+        self._contents.ledgers.update(self._begun)
+        for branch in self._taken:
+            taken = self._contents.ledgers[branch]
+            if not taken.own_heads:
+                taken.own_heads, taken.trimmed = True, Trimmed(taken.begins, taken.begins)
+        for branch, seq, page in self._kept_roots:
+            log, at = self._contents.ledgers[branch].log, seq - 1 - self._contents.ledgers[branch].begins
+            log[at] = replace(log[at], root=Root(log[at].root.hash, page))
         for name, value in self._set.items():
             if value is None:
                 self._contents.settings.pop(name, None)
@@ -716,7 +851,7 @@ class _MemoryTransaction(_MemoryView):
         for commit, replaced in zip(self._commits, self._replaced, strict=True):
             ledger = self._contents.ledgers.setdefault(Branch(commit.namespace, commit.branch), _Ledger())
             ledger.replaced[commit.seq] = replaced
-            if commit.seq > len(ledger.log):
+            if commit.seq > ledger.begins + len(ledger.log):
                 ledger.log.append(commit)
             for change in commit.changes:
                 versions = ledger.history.setdefault(change.id, [])
@@ -731,8 +866,8 @@ class _MemoryTransaction(_MemoryView):
         for branch, seqs, pages, trimmed in self._dropped:
             ledger = self._contents.ledgers[branch]
             for seq in seqs:
-                commit = ledger.log[seq - 1]
-                ledger.log[seq - 1] = replace(commit, root=Root(commit.root.hash))
+                at = seq - 1 - ledger.begins
+                ledger.log[at] = replace(ledger.log[at], root=Root(ledger.log[at].root.hash))
                 ledger.replaced.pop(seq, None)
             for page in pages:
                 self._contents.nodes.pop(page, None)
@@ -746,8 +881,16 @@ class _MemoryTransaction(_MemoryView):
                     if key[0] == branch.namespace and each.id == record_id:
                         self._contents.removed[key] = each._replace(id=None)
                 self._contents.ledgers[branch].redact_id(record_id)
+        for ledger in self._contents.ledgers.values() if self._erased else ():
+            if not ledger.own_heads:
+                ledger.empty()
         for branch, seq, commitments in self._redacted:
             ledger = self._contents.ledgers[branch]
+            while ledger.base is not None and seq <= ledger.begins:  # the commit is one that it continues
+                ledger = self._contents.ledgers[ledger.base[0]]
             ledger.redactions[seq] = {**ledger.redactions.get(seq, {}), **commitments}
             texts: dict[str, Any] = dict.fromkeys(commitments)
-            ledger.log[seq - 1] = replace(ledger.log[seq - 1], **texts)
+            at = seq - 1 - ledger.begins
+            ledger.log[at] = replace(ledger.log[at], **texts)
+        for branch, pages in self._gone:
+            self._contents.remove(branch, pages)

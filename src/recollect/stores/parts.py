@@ -13,6 +13,7 @@ from recollect.ledger.commits import RESERVED, Branch, Commit
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.parts import PartHead
 from recollect.stores.base import Transaction, View
+from recollect.stores.branches import parents_of
 
 
 def parts_of(view: View, memory: Branch) -> tuple[PartHead, ...]:
@@ -77,7 +78,7 @@ def state(
         namespace=memory.namespace,
         branch=memory.name,
         seq=head.seq + 1,
-        parents=((memory.name, head.seq),) if head.seq else (),
+        parents=parents_of(transaction, memory, head),
         micros=micros,
         actor=actor,
         reason=reason,

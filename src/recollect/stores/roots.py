@@ -79,21 +79,24 @@ def trim(store: Store, branch: Branch) -> bool:
         Whether there are more roots to examine.
     """
     with store.read() as view:
-        before, snapshots = view.trimmed(branch), view.snapshots(branch)
-        seqs, pages, after = _next_step(view, branch, before, {each.seq for each in snapshots})
+        before, marked = view.trimmed(branch), _marked(view, branch)
+        seqs, pages, after = _next_step(view, branch, before, marked)
         more = after.seq < view.head(branch).seq
     if after == before:
         return False
     with store.write(branch, shared=True) as transaction:
-        # Otherwise another process has trimmed, or has created a snapshot, since.
-        if transaction.trimmed(branch) == before and transaction.snapshots(branch) == snapshots:
+        # Otherwise another process has trimmed, or has created a snapshot or a branch, since.
+        if transaction.trimmed(branch) == before and _marked(transaction, branch) == marked:
             transaction.drop_roots(branch, seqs, pages, after)
     return more
 
 
-def _next_step(
-    view: View, branch: Branch, before: Trimmed, snapshots: Set[int]
-) -> tuple[list[int], list[int], Trimmed]:
+def _marked(view: View, branch: Branch) -> set[int]:
+    """Return the commits whose pages are kept because a snapshot marks them, or a branch continues them."""
+    return {each.seq for each in view.snapshots(branch)} | view.forks(branch)
+
+
+def _next_step(view: View, branch: Branch, before: Trimmed, marked: Set[int]) -> tuple[list[int], list[int], Trimmed]:
     """Return the commits whose roots lose their pages, these pages, and the new value of `View.trimmed`."""
     seq, kept, changes = before
     commits = {each.seq: each for each in view.untrimmed(branch, seq, seq + STEP_COMMITS)}
@@ -102,7 +105,7 @@ def _next_step(
     pages: list[int] = []
     while seq + 1 in commits and len(pages) < STEP_PAGES:
         page = commits[seq].page if seq else 0
-        if seq in snapshots or changes >= KEPT_EVERY:
+        if seq in marked or changes >= KEPT_EVERY:
             kept, changes, above = seq, 0, page or above
         elif seq != kept and page:
             # The pages up to that number are those of the kept root, or of older ones.
@@ -114,9 +117,9 @@ def _next_step(
 
 
 def release(transaction: Transaction, branch: Branch, seq: int) -> None:
-    """Drop the pages of a root that was kept for a snapshot, unless other roots are recomputed from it."""
+    """Drop the pages of a root that was kept for a snapshot or a branch, unless it is still needed."""
     trimmed = transaction.trimmed(branch)
-    if seq >= trimmed.kept:
+    if seq >= trimmed.kept or seq in _marked(transaction, branch):
         return  # `trim` has not examined it yet, or it is the root that the next steps start from
     found, root = transaction.stored_root(branch, seq)
     earlier, before = transaction.stored_root(branch, seq - 1)

@@ -36,6 +36,35 @@ class Tally(NamedTuple):
     newest: int | None
 
 
+class Base(NamedTuple):
+    """Where a branch begins that continues another one.
+
+    Attributes:
+        branch: The other branch, which begins empty or has commits of its own.
+        seq: The commit of it that the branch continues; 0 for its beginning.
+        own_heads: Whether the branch has heads of its own. Until it is first written, its records are those that the
+            other branch had after the commit, without what was erased since.
+    """
+
+    branch: Branch
+    seq: int
+    own_heads: bool
+
+
+class Continuing(NamedTuple):
+    """A branch that continues another one.
+
+    Attributes:
+        branch: The branch.
+        base: Where it begins.
+        seq: The number of its newest commit: that of its base, if it has none of its own.
+    """
+
+    branch: Branch
+    base: Base
+    seq: int
+
+
 class BranchSummary(NamedTuple):
     """The verified contents of a branch: the number of its newest commit, its root in hex, and the count of records."""
 
@@ -263,20 +292,20 @@ def sort_key(record: Record, order: str) -> SortKey:
     return (record.id,) if order == "id" else (record.conversation or "", position, time, record.id)
 
 
+def ascending(key: SortKey, order: str) -> tuple[Any, ...]:
+    """Return a sort key (`sort_key`) with values that ascend in the order."""
+    pairs = zip(key, (*_DIRECTIONS[order], 1), strict=True)
+    return tuple([each.encode("utf-8") if isinstance(each, str) else each * way for each, way in pairs])
+
+
 def in_order(records: Iterable[Record], order: str, after: SortKey | None = None) -> list[Record]:
     """Sort records in one of `operations.ORDERS`: the reference that every store's `select` follows.
 
     With `after`, only the records that follow this sort key are returned.
     """
-    directions = (*_DIRECTIONS[order], 1)
-
-    def ascending(key: SortKey) -> tuple[Any, ...]:
-        pairs = zip(key, directions, strict=True)
-        return tuple(each.encode("utf-8") if isinstance(each, str) else each * way for each, way in pairs)
-
-    keyed = [(ascending(sort_key(record, order)), record) for record in records]
+    keyed = [(ascending(sort_key(record, order), order), record) for record in records]
     if after is not None:
-        first = ascending(after)
+        first = ascending(after, order)
         keyed = [each for each in keyed if each[0] > first]
     keyed.sort(key=itemgetter(0))
     return [record for _, record in keyed]

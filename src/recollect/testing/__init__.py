@@ -7,8 +7,8 @@
         def store(self, tmp_path): ...
 
 `StoreContract` tests the protocol; `memory_machine` compares a memory on a store with a simple model, including
-restarts; `FaultyStore` fails at a chosen step. These need the extra `recollect[testing]` (pytest and Hypothesis);
-`Loopback` does not. Names are imported on first use.
+restarts, and `branch_machine` its branches; `FaultyStore` fails at a chosen step. These need the extra
+`recollect[testing]` (pytest and Hypothesis); `Loopback` does not. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recollect.testing.branching import branch_machine
     from recollect.testing.commits import write
     from recollect.testing.contract import StoreContract
     from recollect.testing.faults import FaultyStore, SteppedStore
@@ -30,6 +31,7 @@ __all__ = [
     "SteppedStore",
     "StoreContract",
     "TickingClock",
+    "branch_machine",
     "filters",
     "memory_machine",
     "memory_on",
@@ -39,6 +41,7 @@ __all__ = [
 
 #: Module -> the public names that it defines.
 _HOMES = {
+    "branching": ("branch_machine",),
     "commits": ("write",),
     "contract": ("StoreContract",),
     "faults": ("FaultyStore", "SteppedStore"),

@@ -19,16 +19,16 @@ from typing import Any, NamedTuple, cast
 from recollect.engine.results import Failed, Report, result_from_json, result_to_json
 from recollect.engine.scope import BY_TOKEN, MCP, Place, Scope
 from recollect.errors import ProtocolError, RecollectError
-from recollect.ledger.commits import RESERVED, Branch
+from recollect.ledger.commits import MAIN, RESERVED, Branch
 from recollect.memory.memory import namespace_name
-from recollect.operations import SCOPED, Operation, RememberAll, check_key, check_label
+from recollect.operations import SCOPED, Operation, RememberAll, branch_name, check_key, check_label
 from recollect.operations import from_json as operation_from_json
 from recollect.records.origins import USER, check_origin
 from recollect.wire.answers import Rest
 
 #: The version of the messages. A change that an older program would misread has another one.
 PROTOCOL = 2
-_KEYS = frozenset(("namespace", "beside", "scope", "actor", "reason", "key", "origin", "client"))
+_KEYS = frozenset(("namespace", "branch", "beside", "scope", "actor", "reason", "key", "origin", "client"))
 
 
 def place_json(place: Place) -> dict[str, Any]:
@@ -40,6 +40,8 @@ def place_json(place: Place) -> dict[str, Any]:
     out |= {"origin": None if place.origin == USER else place.origin}  # earlier servers do not know it
     if place.client:
         out |= {"client": place.client}
+    if owner.name != MAIN:  # earlier servers do not know it, and refuse it
+        out |= {"branch": owner.name}
     return {name: value for name, value in out.items() if value not in (None, {})}
 
 
@@ -54,7 +56,8 @@ def read_place(data: object) -> Place:
         raise ProtocolError('"in" must be a JSON object')
     if unknown := sorted(map(str, data.keys() - _KEYS)):
         raise ProtocolError(f'"in" has no key {unknown[0]!r}: its keys are {", ".join(sorted(_KEYS))}')
-    branch, beside = Branch(namespace_name(data.get("namespace", "default"))), data.get("beside")
+    name = branch_name(data.get("branch", MAIN))
+    branch, beside = Branch(namespace_name(data.get("namespace", "default")), name), data.get("beside")
     if beside is not None:
         if beside not in RESERVED:
             raise ProtocolError(f'"beside" must be one of {", ".join(RESERVED)}')

@@ -30,8 +30,8 @@ from recollect.indexes.kernels.choose import chosen
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder, Segment
-from recollect.ledger.commits import Branch, Commit, Head
-from recollect.ledger.merkle import EMPTY
+from recollect.ledger.commits import MAIN, Branch, Commit, Head
+from recollect.ledger.merkle import EMPTY, is_redacted
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
 from recollect.stores.derived.segment_files import SegmentFiles
@@ -250,6 +250,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
         Cost:
             O(records), a fraction of the cost of `apply_written` for as many records.
         """
+        if branch.name != MAIN and (forked := self._from_base(view, branch)) is not None:
+            return forked
         head = view.head(branch)
         builder = Builder()
         for record in self._records(view, branch, head):
@@ -259,6 +261,22 @@ class IndexKeeper(Follower[Branch, _Cached]):
         if len(builder) >= KEPT_FROM and self._files is not None:
             self._schedule_merge(branch)
         return _Cached(WordIndex(segment))
+
+    def _from_base(self, view: View, branch: Branch) -> _Cached | None:
+        """Return the index of a branch as a fork of that of the branch that it continues; None if that is no gain.
+
+        Cost:
+            Proportional to the changes of both since the commit that it continues.
+        """
+        base = view.base(branch)
+        index = None if base is None or not base.seq else self.copy(view, base.branch)
+        if base is None or index is None:
+            return None
+        changed = {*view.changed(base.branch, base.seq), *view.changed(branch, base.seq)}
+        if any(map(is_redacted, changed)) or len(changed) >= max(BULK_CHANGES, index.documents.live_count):
+            return None
+        apply_written(index, read_back(view, branch, changed), self.document_of)
+        return _Cached(index)
 
     def document_of(self, record: Record) -> Document:
         """Return the document of a record in the indexes of this store."""

@@ -6,7 +6,7 @@ Merkle root and is appended to the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -20,13 +20,14 @@ from recollect.engine.write.drafts import Draft, Intake, is_turn
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache
 from recollect.engine.write.replay import KnownTurns, TurnCache, TurnSearch, find_replay, outdated
-from recollect.ledger.commits import ROLLED_BACK, Branch, Change, Commit, Head, Stored
+from recollect.ledger.commits import MAIN, ROLLED_BACK, Branch, Change, Commit, Head, Parent, Stored
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import EMPTY, Live, redacted_id, version_hash
 from recollect.records.codec import microseconds
 from recollect.records.origins import RANKS, USER, Origin
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
+from recollect.stores.branches import parents_of
 from recollect.stores.parts import parts_after, parts_of
 from recollect.stores.values import Resolved, expired
 
@@ -275,6 +276,14 @@ class Staging(Naming):
         else:
             self._pending[record_id] = Change(record_id, before, before, "erased")
 
+    def state_erased(self, versions: Mapping[str, bytes]) -> None:
+        """State that live versions have lost their payloads: they were erased in the branch that this one continues."""
+        for record_id, version in versions.items():
+            self._live_before[record_id] = version
+            self._note_written(record_id, None, 0)
+            self._pending[record_id] = Change(record_id, version, None, "erased")
+            self._journal.append(record_id)
+
     @property
     def erases(self) -> bool:
         """True if payloads are removed."""
@@ -362,12 +371,15 @@ class Staging(Naming):
         elif self._tx.binds_parts:
             parts = parts_after(self._tx, self._branch, others) if others else parts_of(self._tx, self._branch)
             last = max(last, *(each.micros - 1 for each in others)) if others else last
+        parents: tuple[Parent, ...] = ((self._branch.name, head.seq),) if head.seq else ()
+        if self._branch.name != MAIN:
+            parents = parents_of(self._tx, self._branch, head)
         trie = self._tries.take(self._tx, self._branch, self._branch)
         commit = Commit(
             namespace=self._branch.namespace,
             branch=self._branch.name,
             seq=head.seq + 1,
-            parents=((self._branch.name, head.seq),) if head.seq else (),
+            parents=parents,
             micros=max(self._micros, last + 1),
             actor=actor,
             reason="; ".join(filter(None, (reason, *self._notes))) if self._notes else reason,

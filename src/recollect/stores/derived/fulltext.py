@@ -29,6 +29,7 @@ from recollect.errors import (
     NotAStoreError,
     RecollectError,
     StoreBusyError,
+    StoreError,
     StoreFullError,
     StoreIOError,
 )
@@ -268,6 +269,19 @@ class FullText(DerivedDatabase):
             except OSError as error:
                 raise StoreIOError(self._where, str(error)) from error
 
+    def drop(self, branch: Branch) -> None:
+        """Remove the texts of a branch that was removed. If that fails, they stay until the next erasure."""
+        with self._lock:
+            if self._connection is not None:
+                self._forget(self._connection, branch)
+            if self._closed or self._identity() is None:
+                return
+            try:
+                with translated(self._where), self._connected() as connection, writing(connection):
+                    self._forget(connection, branch)
+            except (StoreError, OSError) as error:
+                _log.info("the texts of branch %r stay in the full-text index: %s", branch.name, error)
+
     def close(self) -> None:
         """Close the connections. A later search raises ClosedError."""
         with self._lock, self._pool:
@@ -406,6 +420,7 @@ class FullText(DerivedDatabase):
             "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)", branch
         )
         connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", branch)
+        connection.execute("DELETE FROM reached WHERE namespace = ? AND branch = ?", branch)
 
 
 def _agree(reached: tuple[int, bytes] | None, updates: Updates) -> bool:

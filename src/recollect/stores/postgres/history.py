@@ -29,24 +29,22 @@ class SeenHistory:
     def __init__(self, path: str) -> None:
         self.lost = 0
         self._path = path
-        self._seen: dict[str, Mapping[Branch, tuple[int, bytes]]] = {}
+        self._seen: dict[Branch, Mapping[Branch, tuple[int, bytes]]] = {}
 
-    def of(self, owner: str) -> Mapping[Branch, tuple[int, bytes]]:
-        """Return the seq and root of the newest commit that was seen of each branch of a memory."""
+    def of(self, owner: Branch) -> Mapping[Branch, tuple[int, bytes]]:
+        """Return the seq and root of the newest commit that was seen of each part of a memory."""
         return self._seen.get(owner, _NOTHING)
 
-    def note(self, owner: str, before: Mapping[Branch, tuple[int, bytes]], heads: Mapping[Branch, Head]) -> None:
+    def note(self, owner: Branch, before: Mapping[Branch, tuple[int, bytes]], heads: Mapping[Branch, Head]) -> None:
         """Note the newest commits that the server has.
 
         Args:
-            owner: The name of the memory.
+            owner: The branch of the memory.
             before: What `of` returned before the server was asked: what was seen by then must be there.
             heads: What the server has answered.
         """
         found = {
-            branch: (head.seq, head.root.hash)
-            for branch, head in heads.items()
-            if head.seq and branch.owner.namespace == owner
+            branch: (head.seq, head.root.hash) for branch, head in heads.items() if head.seq and branch.owner == owner
         }
         for branch, (seq, root) in before.items():
             now, root_now = found.get(branch, (0, b""))
@@ -56,7 +54,7 @@ class SeenHistory:
                     "%s has lost commits of %r: %d was seen, and the newest one is now %d. Was there a failover to a "
                     "standby that lagged? What the server has is used (docs/postgresql.md)",
                     self._path,
-                    owner,
+                    owner.namespace,
                     seq,
                     now,
                 )

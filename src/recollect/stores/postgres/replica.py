@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from recollect.errors import ClosedError, ForkedError, InvalidArgumentError, RecollectError, StoreBusyError, StoreError
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import MAIN, Branch
 from recollect.stores.freshness import least_of
 from recollect.stores.postgres import schema as tables
 from recollect.stores.postgres.address import Address
@@ -210,8 +210,10 @@ class ReplicaView(PostgresView):
         self._primary = primary
 
     def _look_up(self, branch: Branch) -> None:
-        replica, owner = self._replica, branch.owner.namespace
-        if replica is None:
+        replica, owner = self._replica, branch.owner
+        if replica is not None and owner.name != MAIN:  # what a caller has seen is only known of the main branch
+            self._leave()
+        if replica is None or owner.name != MAIN:
             super()._look_up(branch)
             return
         is_first = self._session.begins
@@ -230,7 +232,7 @@ class ReplicaView(PostgresView):
                     replica.failed(error)
                 break
             seqs = {Branch(namespace, name): row[2] or 0 for namespace, name, *row in heads}
-            if seqs.get(branch.owner, 0) >= least_of(owner) and all(
+            if seqs.get(owner, 0) >= least_of(owner.namespace) and all(
                 seqs.get(each, 0) >= seq for each, (seq, _) in before.items()
             ):
                 self._note_first(owner, before if is_first else {}, heads, settings)

@@ -31,6 +31,8 @@ from recollect.stores.postgres.errors import ours
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 #: The format of the tables that this release reads and writes.
 FORMAT = 1
+#: The least reader and writer of a store with a branch that continues another one. Its tables are those of format 1.
+BRANCHED_FORMAT = 2
 #: The oldest server that is supported, as `server_version_num`.
 LEAST_SERVER = 140000
 _KEYED_IDS = "keyed ids"
@@ -212,15 +214,15 @@ def about(connection: Connection, path: str, schema: str, key: bytes, least: int
         raise NotAStoreError(path, f"the table {schema}.meta is not that of a store") from None
     except ValueError:
         raise DamagedStoreError(path, f"the table {schema}.meta has a format that is no number") from None
-    if least_reader > FORMAT:
-        raise NewerFormatError(path, f"it needs format {least_reader}, this release has {FORMAT}")
+    if least_reader > BRANCHED_FORMAT:
+        raise NewerFormatError(path, f"it needs format {least_reader}, this release has {BRANCHED_FORMAT}")
     if found < least:
         raise OlderFormatError(path, f"it has format {found}: `recollect store upgrade` converts it")
     if check != key_check(key):
         raise WrongKeyError(path)
     refused = ""
-    if least_writer > FORMAT:
-        refused = f"writing to it needs format {least_writer}, this release has {FORMAT}"
+    if least_writer > BRANCHED_FORMAT:
+        refused = f"writing to it needs format {least_writer}, this release has {BRANCHED_FORMAT}"
     return StoreTables(uuid_, found, zone, _KEYED_IDS in features, refused)
 
 

@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 from recollect.common.deadlines import checked, current
 from recollect.errors import DamagedStoreError, ReadOnlyStoreError, StaleReadError, StoreIOError
-from recollect.ledger.commits import RESERVED, Branch, Commit, Head, reserved_namespace
+from recollect.ledger.commits import MAIN, RESERVED, Branch, Commit, Head, reserved_namespace
 from recollect.ledger.merkle import version_hash
 from recollect.records.record import Record
 from recollect.stores.freshness import FRESHNESS, least_of
 from recollect.stores.postgres.dialect import rewritten
 from recollect.stores.postgres.history import SeenHistory
 from recollect.stores.postgres.pages import PageCache
+from recollect.stores.postgres.schema import BRANCHED_FORMAT
 from recollect.stores.postgres.session import BACKEND, SERVER_RUN, Backend, Session
 from recollect.stores.postgres.wire import Statement
 from recollect.stores.sql.columns import SETTING
+from recollect.stores.sql.continued import OWN
 from recollect.stores.sql.transaction import SqlTransaction
 from recollect.stores.sql.view import BRANCH, CHANGED, HAS_ERASED, ROOT_AT, Numbers, SqlView
 from recollect.stores.values import RemovedPayload, Resolved
@@ -34,11 +36,13 @@ _MOST_AHEAD = 100
 _MOST_BEHIND = 1000
 #: A number of a version or a page is that of its memory's row times 2 to the power of this, plus a count.
 NUMBER_BITS = 33
-#: All branches of a family with their newest commits.
+#: The branches of a family with their newest commits.
 _HEADS = (
-    "SELECT n.name, b.name, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, c.parts FROM namespaces n "
+    "SELECT n.name, b.name, b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, c.parts, "
+    "b.base_branch, b.base_seq, b.kept FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN LATERAL "
-    "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?)"
+    "(SELECT * FROM commits k WHERE k.branch = b.number ORDER BY k.seq DESC LIMIT 1) c ON TRUE WHERE n.name = ANY(?) "
+    "AND b.name = ?"
 )
 # A limit makes the planner look up each id in an index. To join the tables, it reads the whole branch where nothing has
 # been analyzed yet.
@@ -185,41 +189,42 @@ class PostgresView(SqlView):
     def _resolved_rows(self, branch: int | None, ids: tuple[str, ...], now: int) -> Iterator[tuple[Any, ...]]:
         return self._rows(RESOLVED, (now, list(ids), branch, branch))
 
-    def _first(self, owner: str) -> list[Statement]:
+    def _first(self, owner: Branch) -> list[Statement]:
         """Return the statements that read the heads of a memory and its settings."""
-        names = [SETTING + name for name in self._context.prefetch.names(owner)]
+        names = [SETTING + name for name in self._context.prefetch.names(owner.namespace)]
         return [
-            (self._rewritten(_HEADS), (family_of(owner),)),
+            (self._rewritten(_HEADS), (family_of(owner.namespace), owner.name)),
             (self._rewritten("SELECT name, value FROM meta WHERE name = ANY(?)"), (names,)),
         ]
 
     def _note_first(
         self,
-        owner: str,
+        owner: Branch,
         before: Mapping[Branch, tuple[int, bytes]],
         heads: Sequence[tuple[Any, ...]],
         settings: Sequence[tuple[Any, ...]],
     ) -> None:
         """Cache what `_first` has read. `before` is the history that was seen before that."""
-        for name in family_of(owner):
-            self._note_head(Branch(name), None)
+        for name in family_of(owner.namespace):
+            self._note_head(Branch(name, owner.name), None)
         for namespace, branch, *row in heads:
             self._note_head(Branch(namespace, branch), row)
         self._context.history.note(owner, before, self._heads)
-        if (freshness := FRESHNESS.get()) is not None:
-            head = self._heads.get(Branch(owner))
-            freshness.note(owner, 0 if head is None else head.seq)
-        self._settings.update(dict.fromkeys(self._context.prefetch.names(owner)))
+        if (freshness := FRESHNESS.get()) is not None and owner.name == MAIN:
+            head = self._heads.get(owner)
+            freshness.note(owner.namespace, 0 if head is None else head.seq)
+        self._settings.update(dict.fromkeys(self._context.prefetch.names(owner.namespace)))
         self._settings.update({str(name).removeprefix(SETTING): str(value) for name, value in settings})
 
     def _look_up(self, branch: Branch) -> None:
-        owner = branch.owner.namespace
+        owner = branch.owner
         # What a view that has begun earlier does not have is not lost.
         before = self._context.history.of(owner) if self._session.begins else {}
         self._note_first(owner, before, *self._session.several(self._first(owner)))
-        least, head = least_of(owner), self._heads.get(Branch(owner))
+        least, head = least_of(owner.namespace) if owner.name == MAIN else 0, self._heads.get(owner)
         if least > (0 if head is None else head.seq):
-            raise StaleReadError(self._path, f"it lacks commits of {owner!r}")  # how many there are is not for a scope
+            # How many there are is not for a scope.
+            raise StaleReadError(self._path, f"it lacks commits of {owner.namespace!r}")
         if branch not in self._numbers:
             self._note_head(branch, None)
 
@@ -289,6 +294,8 @@ class PostgresView(SqlView):
         return self._since_of[branch, seq]
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
+        if self._is_continued(branch):
+            return super().root_at(branch, seq)
         head = self.head(branch)
         if seq and seq == head.seq:
             return head.root.hash
@@ -296,10 +303,17 @@ class PostgresView(SqlView):
         return super().root_at(branch, seq) if found is None else found.root
 
     def has_erased(self, branch: Branch, since: int) -> bool:
+        if self._is_continued(branch):
+            return super().has_erased(branch, since)
         found = self._since(branch, since)
         return super().has_erased(branch, since) if found is None else found.erased
 
+    def _is_continued(self, branch: Branch) -> bool:
+        return branch.name != MAIN and self._of_base(branch) is not None
+
     def changed(self, branch: Branch, since: int) -> list[str]:
+        if self._is_continued(branch):
+            return super().changed(branch, since)
         found = self._since(branch, since)
         return super().changed(branch, since) if found is None else found.changed
 
@@ -351,6 +365,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
             None: no other part follows.
     """
 
+    _branched_format = str(BRANCHED_FORMAT)
     _locked: bool
 
     def __init__(
@@ -392,13 +407,14 @@ class PostgresTransaction(SqlTransaction, PostgresView):
     @property
     def after(self) -> dict[Branch, Head]:
         """The newest commits that it leads to."""
-        return self._heads
+        return {branch: head for branch, head in self._heads.items() if not branch.name.startswith(OWN)}
 
     def committed(self) -> None:
         """Keep the pages that it has written, once it is committed, and note that its commits were seen."""
         if self._locked:
             self._context.pages.put(self._server_run(), self.written)
-        self._context.history.note(self._owner, {}, self._heads)
+        for name in {branch.name for branch in self.after}:
+            self._context.history.note(Branch(self._owner, name), {}, self._heads)
 
     # Beginning
 
@@ -406,13 +422,14 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         """Lock the memory, and read what every write needs, in one round trip unless the memory is new."""
         if self._locked:
             return
-        seen = self._context.history.of(self._owner)
+        owner = Branch(self._owner)
+        seen = self._context.history.of(owner)
         lock = (self._rewritten(_LOCK), (self._owner,))
         due = (
             "SELECT min(h.expires) FROM heads h JOIN branches b ON b.number = h.branch "
             "JOIN namespaces n ON n.number = b.namespace WHERE n.name = ANY(?) AND h.expires IS NOT NULL"
         )
-        statements = [lock, *self._first(self._owner), (self._rewritten(due), (family_of(self._owner),))]
+        statements = [lock, *self._first(owner), (self._rewritten(due), (family_of(self._owner),))]
         rows, heads, settings, expiries = self._session.several(statements)
         if not rows:
             create = "INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING"
@@ -430,7 +447,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._newest_before = self._next_version - 1
         self._next_due = expiries[0][0]
         self._locked = True
-        self._note_first(self._owner, seen, heads, settings)
+        self._note_first(owner, seen, heads, settings)
         self.before = dict(self._heads)
 
     def check_open(self) -> None:
@@ -464,6 +481,7 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         if branch not in self._numbers:
             row = self._branch_row(branch)
             self._note_head(branch, row)
+            self.before.setdefault(branch, self._heads[branch])
 
     def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
         return self._row(BRANCH.format(self._parts_column, ""), branch)
@@ -581,6 +599,14 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         super().erase(branch, record_id, versions, redact=redact)
         self._read_ahead.clear()  # what commits name has changed
         self._note_erased()
+
+    def take_heads(self, branch: Branch) -> dict[str, bytes]:
+        self._next_due = _SOON  # some that the base has removed may be due
+        return super().take_heads(branch)
+
+    def continue_from(self, branch: Branch, base: Branch, seq: int) -> None:
+        super().continue_from(branch, base, seq)
+        self._note_erased()  # from now on a version may be there of an id that no commit of a branch names
 
     def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
         out = super().put_removed(branch, version, removed)

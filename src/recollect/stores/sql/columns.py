@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Parent
 from recollect.records.codec import microseconds, read_varint, varint
 from recollect.records.record import Record
 
@@ -30,19 +30,28 @@ def head_fields(record: Record) -> tuple[Any, ...]:
     )
 
 
-def implicit_parents(branch: Branch, seq: int) -> tuple[tuple[str, int], ...]:
+def implicit_parents(branch: Branch, seq: int) -> tuple[Parent, ...]:
     """Return the parents of a commit that only follows the previous one. These are not stored."""
     return ((branch.name, seq - 1),) if seq > 1 else ()
 
 
-def decoded_parents(written: str) -> tuple[tuple[str, int], ...]:
+def encoded_parents(parents: Sequence[Parent]) -> str:
+    """Encode parents as JSON: a branch and a number each, and the entry of a commit of another branch.
+
+    >>> encoded_parents([("main", 3), ("what-if", 5, bytes(2))])
+    '[["main", 3], ["what-if", 5, "0000"]]'
+    """
+    return json.dumps([[branch, number, *(entry.hex() for entry in entries)] for branch, number, *entries in parents])
+
+
+def decoded_parents(written: str) -> tuple[Parent, ...]:
     """Decode stored parents of a commit. Raise ValueError if they are invalid."""
     parents = json.loads(written)
     if not isinstance(parents, list) or not all(
-        isinstance(each, list) and [type(part) for part in each] == [str, int] for each in parents
+        isinstance(each, list) and [type(part) for part in each] in ([str, int], [str, int, str]) for each in parents
     ):
         raise ValueError("the parents of a commit are not pairs of a branch and a number")
-    return tuple((branch, number) for branch, number in parents)
+    return tuple((branch, number, *map(bytes.fromhex, entries)) for branch, number, *entries in parents)
 
 
 def encode_pages(pages: Iterable[int]) -> bytes:

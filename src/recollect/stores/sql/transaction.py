@@ -11,17 +11,23 @@ passes to the next thread, and that thread reads in the tables what those before
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Root, redacted_id
 from recollect.ledger.parts import encode_parts
 from recollect.records.record import Record
-from recollect.stores.sql.columns import HEAD_COLUMNS, SETTING, encode_pages, head_fields, implicit_parents
+from recollect.stores.sql.columns import (
+    HEAD_COLUMNS,
+    SETTING,
+    encode_pages,
+    encoded_parents,
+    head_fields,
+    implicit_parents,
+)
 from recollect.stores.sql.view import BRANCH, Numbers, SqlView
 from recollect.stores.values import RemovedPayload, Resolved, Trimmed, check_seq, expired
 
@@ -52,6 +58,9 @@ class _Put(NamedTuple):
 
 class SqlTransaction(SqlView):
     """A `Transaction` in SQL tables. A subclass also inherits the view of its store, which has the arguments."""
+
+    #: What `meta` states as the least reader and writer of a store with a branch that continues another one.
+    _branched_format: ClassVar[int | str]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -91,8 +100,8 @@ class SqlTransaction(SqlView):
     def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
         row = self._row(BRANCH.format(self._parts_column, _NEWEST), branch)
         if row and not self._next_version and not self._next_page:  # every write needs these numbers, too
-            self._newest_before = row[8] or 0
-            self._next_version, self._next_page = self._newest_before + 1, (row[9] or 0) + 1
+            self._newest_before = row[11] or 0
+            self._next_version, self._next_page = self._newest_before + 1, (row[12] or 0) + 1
         return row
 
     def _numbers_of(self, branch: Branch) -> Numbers | None:
@@ -203,9 +212,85 @@ class SqlTransaction(SqlView):
         assert numbers is not None
         return numbers
 
+    def continue_from(self, branch: Branch, base: Branch, seq: int) -> None:
+        self.flush()
+        numbers = self._numbers_for_write(base)
+        assert self._numbers_of(branch) is None
+        row = (numbers.namespace, branch.name, numbers.branch, seq, -1)
+        # -1: until it has heads of its own (`Numbers.kept`).
+        self._write("INSERT INTO branches (namespace, name, base_branch, base_seq, kept) VALUES (?, ?, ?, ?, ?)", [row])
+        needed = "UPDATE meta SET value = ? WHERE name IN ('least_reader', 'least_writer')"
+        self._write(needed, [(self._branched_format,)])
+        self._forget_numbers(branch)
+
+    def _forget_numbers(self, branch: Branch) -> None:
+        for known in (self._numbers, self._heads, self._continued):
+            known.pop(branch, None)
+
+    def take_heads(self, branch: Branch) -> dict[str, bytes]:
+        self.flush()
+        of_base, numbers = self._of_base(branch), self._numbers_of(branch)
+        assert of_base is not None
+        assert numbers is not None
+        assert not of_base.own_heads
+        base, seq = self._numbers_of(of_base.base), of_base.seq
+        assert base is not None
+        columns = ", ".join(_COLUMNS)
+        unchanged = (
+            f"INSERT INTO heads (branch, id, version, {columns}) SELECT ?, h.id, h.version, "
+            + ", ".join(f"h.{name}" for name in _COLUMNS)
+            + " FROM heads h WHERE h.branch = ? AND NOT EXISTS (SELECT 1 FROM changes x WHERE x.branch = h.branch "
+            "AND x.id = h.id AND x.seq > ?)"
+        )
+        changed = self.changed(of_base.base, seq)
+        former = self.versions_at(of_base.base, changed, seq)
+        stored = of_base.several(changed)
+        self._write(unchanged, [(numbers.branch, base.branch, seq)])
+        rows = []
+        for record_id, found in stored.items():
+            number = self._version_number((numbers.namespace, found.version), (numbers.branch, record_id))
+            rows.append(_head_row((numbers.branch, record_id), _Put(Record.load(found.payload), found, number)))
+        if rows:
+            self._write(_PUT_HEAD, rows)
+        state = "UPDATE branches SET trimmed = ?, kept = ?, trimmed_changes = 0 WHERE number = ?"
+        self._write(state, [(seq, seq, numbers.branch)])
+        self._forget_numbers(branch)
+        return {each: version for each, version in former.items() if version is not None and each not in stored}
+
+    def keep_root(self, branch: Branch, seq: int, page: int) -> None:
+        self.flush()
+        row = (page, self._numbers_for_write(branch).branch, seq)
+        self._write("UPDATE commits SET page = ? WHERE branch = ? AND seq = ? AND page IS NULL", [row])
+        for each, of_base in self._continued.items():  # their heads may have this root
+            if of_base is not None and (of_base.base, of_base.seq) == (branch, seq):
+                self._heads.pop(each, None)
+
+    def remove(self, branch: Branch, pages: Sequence[int]) -> None:
+        self.flush()
+        numbers = self._numbers_of(branch)
+        assert numbers is not None
+        assert numbers.base is not None
+        # By id, for which there is an index: a version belongs to one record.
+        only_here = (
+            "SELECT v.number, x.id FROM changes x JOIN versions v ON v.namespace = ? AND v.hash = x.after "
+            "WHERE x.branch = ? AND NOT EXISTS (SELECT 1 FROM branches b "
+            "JOIN changes y ON y.branch = b.number AND y.id = x.id AND y.after = x.after "
+            "WHERE b.namespace = ? AND b.number <> ?)"
+        )
+        rows = self._sql(only_here, (numbers.namespace, numbers.branch, numbers.namespace, numbers.branch))
+        texts = sorted(dict(rows))
+        self._write("DELETE FROM removed_payloads WHERE version = ?", [(number,) for number in texts])
+        self._write("DELETE FROM heads WHERE branch = ?", [(numbers.branch,)])
+        self._write("DELETE FROM versions WHERE number = ?", [(number,) for number in texts])
+        for table in ("changes", "commits", "redactions", "snapshots"):
+            self._write(f"DELETE FROM {table} WHERE branch = ?", [(numbers.branch,)])
+        self._drop_nodes(pages)
+        self._write("DELETE FROM branches WHERE number = ?", [(numbers.branch,)])
+        self._forget_numbers(branch)
+
     def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         self.check_open()
-        branch_number, namespace = self._numbers_for_write(branch)
+        branch_number, namespace = self._numbers_for_write(branch)[:2]
         key, version = (branch_number, record.id), (namespace, stored.version)
         number = self._version_number(version, key)
         self._puts[key] = _Put(record, stored, number)
@@ -270,8 +355,8 @@ class SqlTransaction(SqlView):
         self.check_open()
         branch = Branch(commit.namespace, commit.branch)
         check_seq(commit, self.head(branch))
-        branch_number, namespace = self._numbers_for_write(branch)
-        parents = None if commit.parents == implicit_parents(branch, commit.seq) else json.dumps(commit.parents)
+        branch_number, namespace = self._numbers_for_write(branch)[:2]
+        parents = None if commit.parents == implicit_parents(branch, commit.seq) else encoded_parents(commit.parents)
         root, page = commit.root
         texts, pages = (commit.actor, commit.reason), encode_pages(replaced)
         stated = None if commit.parts is None else encode_parts(commit.parts) if commit.parts else b""
@@ -322,7 +407,7 @@ class SqlTransaction(SqlView):
 
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         self.flush()
-        branch_number, namespace = self._numbers_for_write(branch)
+        branch_number, namespace = self._numbers_for_write(branch)[:2]
         keys = [(namespace, version) for version in versions]
         noted = (
             "INSERT INTO removed_payloads SELECT number, 'erased', ? FROM versions "
@@ -344,7 +429,7 @@ class SqlTransaction(SqlView):
 
     def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
         self.flush()
-        branch_number, namespace = self._numbers_for_write(branch)
+        branch_number, namespace = self._numbers_for_write(branch)[:2]
         key = namespace, version
         number = self._version_number(key, (branch_number, removed.id or ""))
         self._restored.pop(key, None)

@@ -17,13 +17,16 @@ from typing import Any, NamedTuple
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
+from recollect.ledger.commits import MAIN, Branch, Change, Commit, Head, Parent, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.ledger.parts import PartHead, decode_parts, stated_root
 from recollect.records.record import Record
 from recollect.stores.sql.columns import SETTING, decode_pages, decoded_parents, implicit_parents
+from recollect.stores.sql.continued import Continued
 from recollect.stores.sql.filters import TRUE, Sql, bounds, of_one_conversation, rest
 from recollect.stores.values import (
+    Base,
+    Continuing,
     RemovedPayload,
     Resolved,
     SortKey,
@@ -48,9 +51,10 @@ _ORDER_BY = {
 #: A limit that nothing reaches.
 _ALL = 2**62
 
-#: A branch's numbers, and its newest commit if it has one; and further columns.
+#: A branch's numbers, and its newest commit if it has one; where it begins; and further columns.
 BRANCH = (
-    "SELECT b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, {}{} FROM namespaces n "
+    "SELECT b.number, n.number, c.seq, c.time, c.root, c.entry, c.page, {}, b.base_branch, b.base_seq, b.kept{} "
+    "FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
@@ -67,10 +71,19 @@ _PAGES_PER_QUERY = 500
 
 
 class Numbers(NamedTuple):
-    """The numbers of a branch and of its namespace."""
+    """The numbers of a branch and of its namespace.
+
+    Attributes:
+        base: The number of the branch that it continues; None if it begins empty.
+        base_seq: The commit of that branch.
+        kept: The newest commit whose pages are kept. It is below `base_seq` until the branch has heads of its own.
+    """
 
     branch: int
     namespace: int
+    base: int | None = None
+    base_seq: int | None = None
+    kept: int = 0
 
 
 class SqlView(ABC):
@@ -104,6 +117,7 @@ class SqlView(ABC):
         self._trusted = trusted
         self._numbers: dict[Branch, Numbers | None] = {}
         self._heads: dict[Branch, Head] = {}
+        self._continued: dict[Branch, Continued | None] = {}
 
     @abstractmethod
     def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -161,12 +175,54 @@ class SqlView(ABC):
     def _numbers_of(self, branch: Branch) -> Numbers | None:
         if branch not in self._numbers:
             row = self._row(
-                "SELECT b.number, n.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
-                "WHERE n.name = ? AND b.name = ?",
+                "SELECT b.number, n.number, b.base_branch, b.base_seq, b.kept FROM branches b "
+                "JOIN namespaces n ON n.number = b.namespace WHERE n.name = ? AND b.name = ?",
                 branch,
             )
             self._numbers[branch] = Numbers(*row) if row else None
         return self._numbers[branch]
+
+    def _of_base(self, branch: Branch) -> Continued | None:
+        """Return how a branch continues another one; None if it begins empty. The branch is not the main one."""
+        if branch not in self._continued:
+            numbers = self._numbers_of(branch)
+            self._continued[branch] = None if numbers is None or numbers.base is None else self._begun(branch, numbers)
+        return self._continued[branch]
+
+    def _begun(self, branch: Branch, numbers: Numbers) -> Continued:
+        name, seq = self._value("SELECT name FROM branches WHERE number = ?", (numbers.base,)), numbers.base_seq
+        if not isinstance(name, str) or seq is None:
+            raise DamagedStoreError(self._path, f"branch {branch.name!r} continues one that is missing")
+        base = Branch(branch.namespace, name)
+        found = Continued(self, branch, base, seq, own_heads=numbers.kept >= seq)
+        self._numbers[found.own] = Numbers(numbers.branch, numbers.namespace)
+        self._heads[found.own] = head if (head := self.head(branch)).seq > seq else Head()
+        self._continued[found.own] = None
+        return found
+
+    def base(self, branch: Branch) -> Base | None:
+        if branch.name == MAIN or (found := self._of_base(branch)) is None:
+            return None
+        return Base(found.base, found.seq, found.own_heads)
+
+    def continuing(self, namespace: str) -> list[Continuing]:
+        rows = self._sql(
+            "SELECT b.name, x.name, b.base_seq, b.kept, "
+            "(SELECT c.seq FROM commits c WHERE c.branch = b.number ORDER BY c.seq DESC LIMIT 1) "
+            "FROM branches b JOIN namespaces n ON n.number = b.namespace "
+            "JOIN branches x ON x.number = b.base_branch WHERE n.name = ? ORDER BY b.name",
+            (namespace,),
+        )
+        return [
+            Continuing(
+                Branch(namespace, name), Base(Branch(namespace, base), seq, own_heads=kept >= seq), newest or seq
+            )
+            for name, base, seq, kept, newest in rows
+        ]
+
+    def forks(self, branch: Branch) -> set[int]:
+        rows = self._sql("SELECT base_seq FROM branches WHERE base_branch = ?", (self._branch(branch),))
+        return {seq for (seq,) in rows}
 
     def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
         return self._row(BRANCH.format(self._parts_column, ""), branch)
@@ -178,6 +234,11 @@ class SqlView(ABC):
     def _note_head(self, branch: Branch, row: Sequence[Any] | None) -> None:
         """Cache a row of BRANCH."""
         self._numbers[branch] = Numbers(*row[:2]) if row else None
+        if row and row[8] is not None:
+            self._numbers[branch] = Numbers(*row[:2], *row[8:11])
+            if not row[2]:
+                self._heads[branch] = self._head_of_base(*row[8:10])
+                return
         if row and row[2] and not isinstance(row[3], int):
             raise DamagedStoreError(self._path, "a commit has lost its time")
         if row and row[2]:
@@ -185,6 +246,17 @@ class SqlView(ABC):
             self._heads[branch] = Head(row[2], self._root(*row[4:7]), row[3], parts)
         else:
             self._heads[branch] = Head()
+
+    def _head_of_base(self, number: int, seq: int) -> Head:
+        """Return the head of a branch that has no commit of its own: the one that it continues."""
+        sql = f"SELECT root, entry, page, time, {self._parts_column} FROM commits c WHERE branch = ? AND seq = ?"
+        row = self._row(sql, (number, seq)) if seq else None
+        if row is None and seq:
+            base = self._row("SELECT base_branch, base_seq FROM branches WHERE number = ?", (number,))
+            if base is None or base[0] is None or seq > base[1]:
+                raise DamagedStoreError(self._path, f"commit {seq}, which a branch continues, is missing")
+            return self._head_of_base(base[0], seq)
+        return Head() if row is None else Head(seq, self._root(*row[:3]), row[3], self._parts(seq, row[4]))
 
     def _parts(self, seq: int, raw: bytes | None) -> tuple[PartHead, ...] | None:
         """Return the parts of a commit that were read. Raise DamagedStoreError if they are invalid."""
@@ -227,6 +299,8 @@ class SqlView(ABC):
         return self._heads[branch]
 
     def get(self, branch: Branch, record_id: str) -> Stored | None:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.get(record_id)
         row = self._row(
             "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.id = ?",
@@ -235,6 +309,8 @@ class SqlView(ABC):
         return self._stored(*row) if row else None
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.several(record_ids)
         branch_number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _IDS_PER_QUERY):
             ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
@@ -251,6 +327,8 @@ class SqlView(ABC):
         return self._sql(sql, (branch, *ids))
 
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.resolve(record_ids, now)
         branch_number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _IDS_PER_QUERY):
             ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
@@ -265,6 +343,8 @@ class SqlView(ABC):
         return self._rows(resolving(len(ids)), (*ids, now, branch, branch))
 
     def known(self, branch: Branch, record_id: str) -> bool:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.known(record_id)
         sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
         return self._row(sql, (self._branch(branch), record_id)) is not None
 
@@ -279,6 +359,9 @@ class SqlView(ABC):
         now: int,
     ) -> Iterator[Record]:
         if limit == 0:
+            return
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            yield from of_base.select(where, order, limit, after, now)
             return
         if not self._composed:
             live = (Record.load(stored.payload) for _, stored in self.versions(branch))
@@ -320,12 +403,16 @@ class SqlView(ABC):
         return sql, (*parameters, *part.parameters)
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.count(where, now)
         if not self._is_exact(where):
             return sum(1 for _ in self.select(branch, where, order="id", now=now))
         live, parameters = self._live(branch, where, now)
         return int(next(self._sql(f"SELECT count(*) FROM heads h WHERE {live}", parameters))[0])
 
     def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.tally(where, now)
         if not self._is_exact(where):
             return tally_of(self.select(branch, where, order="id", now=now))
         live, parameters = self._live(branch, where, now)
@@ -359,6 +446,9 @@ class SqlView(ABC):
         return next((self._stored(version, found).payload for (found,) in rows), None)
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            yield from of_base.versions()
+            return
         rows = self._many(
             "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ?",
@@ -368,6 +458,8 @@ class SqlView(ABC):
             yield record_id, self._stored(digest, payload)
 
     def nbytes(self, branch: Branch) -> int:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.nbytes()
         # SQLite takes the length of a blob from the row's header, and does not read its overflow pages.
         rows = self._sql(
             "SELECT coalesce(sum(length(v.payload)), 0) FROM heads h JOIN versions v ON v.number = h.version "
@@ -377,6 +469,8 @@ class SqlView(ABC):
         return int(next(rows)[0])
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.last_position(conversation, within)
         if not self._composed:
             turns = (record for record, _ in self._turns_of(branch, conversation) if within.matches(record))
             return max((turn.position for turn in turns if turn.position is not None), default=None)
@@ -397,6 +491,8 @@ class SqlView(ABC):
         return found
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.turns_at(conversation, position)
         if not self._composed:
             return [stored for turn, stored in self._turns_of(branch, conversation) if turn.position == position]
         rows = self._rows(
@@ -415,13 +511,24 @@ class SqlView(ABC):
         )
 
     def due(self, branch: Branch, now: int, limit: int) -> list[str]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.due(now, limit)
         sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
         return [row[0] for row in self._rows(sql, (self._branch(branch), now, limit))]
 
     def next_expiry(self, branch: Branch, after: int) -> int | None:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.next_expiry(after)
         sql = "SELECT min(expires) FROM heads WHERE branch = ? AND expires > ?"
         found: int | None = self._value(sql, (self._branch(branch), after))
         return found
+
+    def expiring_at(self, branch: Branch, end: int) -> list[str]:
+        """Return the ids of the live records that expire at a time, in microseconds since 1970."""
+        return [
+            row[0]
+            for row in self._rows("SELECT id FROM heads WHERE branch = ? AND expires = ?", (self._branch(branch), end))
+        ]
 
     def latest_time(self) -> int | None:
         found: int | None = self._value(
@@ -433,23 +540,31 @@ class SqlView(ABC):
         return found
 
     def changed(self, branch: Branch, since: int) -> list[str]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.changed(since)
         rows = self._sql(CHANGED, (self._branch(branch), since))
         return list(dict.fromkeys(row[0] for row in rows))
 
     def any_id(self, branch: Branch, first: str) -> bool:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.any_id(first)
         sql = "SELECT 1 FROM heads WHERE branch = ? AND id >= ? AND id < ? LIMIT 1"
         return self._value(sql, (self._branch(branch), first, chr(ord(first) + 1))) is not None
 
-    def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
+    def last_touched(self, branch: Branch, since: int, upto: int = _ALL) -> dict[str, int]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.last_touched(since)
         rows = self._sql(
             "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
             # Without the plus, SQLite would read all changes in order of id instead of sorting those of a few commits.
-            "WHERE k.branch = ? AND k.seq > ? GROUP BY +x.id",
-            (self._branch(branch), since),
+            "WHERE k.branch = ? AND k.seq > ? AND k.seq <= ? GROUP BY +x.id",
+            (self._branch(branch), since, upto),
         )
         return {row[0]: row[1] for row in rows}
 
     def last_commits(self, branch: Branch, record_ids: Sequence[str], upto: int = _ALL) -> dict[str, int]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.last_commits(record_ids, upto)
         number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _IDS_PER_QUERY):
             ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
@@ -471,6 +586,9 @@ class SqlView(ABC):
         before: int | None = None,
         newest_first: bool = False,
     ) -> Iterator[Commit]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            yield from of_base.commits(since, limit, record_id, before=before, newest_first=newest_first)
+            return
         branch_number = self._branch(branch)
         touching = "" if record_id is None else "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?)"
         rows = self._sql(
@@ -517,17 +635,22 @@ class SqlView(ABC):
             out.setdefault(seq, []).append(Change(*change))
         return out
 
-    def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
+    def _parents(self, seq: int, written: str) -> tuple[Parent, ...]:
         try:
             return decoded_parents(written)
         except ValueError as error:
             raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.root_at(seq)
         row = next(self._sql(ROOT_AT, (self._branch(branch), seq)), None)
         return None if row is None else self._root(*row).hash
 
     def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            yield from of_base.entries(since)
+            return
         rows = self._many(
             "SELECT entry FROM commits WHERE branch = ? AND seq > ? ORDER BY seq", (self._branch(branch), since)
         )
@@ -549,16 +672,22 @@ class SqlView(ABC):
         return out
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.head_at(seq)
         sql = f"SELECT root, entry, page, time, {self._parts_column} FROM commits c WHERE branch = ? AND seq = ?"
         row = next(self._sql(sql, (self._branch(branch), seq)), None)
         return None if row is None else Head(seq, Root(self._root(*row[:3]).hash), row[3], self._parts(seq, row[4]))
 
-    def newest_with(self, branch: Branch, root: bytes) -> int | None:
-        sql = f"SELECT seq, root, {self._parts_column} FROM commits c WHERE branch = ? ORDER BY seq DESC"
-        rows = self._sql(sql, (self._branch(branch),))
+    def newest_with(self, branch: Branch, root: bytes, upto: int = _ALL) -> int | None:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.newest_with(root)
+        sql = f"SELECT seq, root, {self._parts_column} FROM commits c WHERE branch = ? AND seq <= ? ORDER BY seq DESC"
+        rows = self._sql(sql, (self._branch(branch), upto))
         return next((seq for seq, own, parts in rows if root in (own, stated_root(own, self._parts(seq, parts)))), None)
 
     def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.versions_at(record_ids, seq)
         branch_number, out = self._branch(branch), {}
         # Without the hint, SQLite would read the log backwards until the id appears.
         sql = (
@@ -572,6 +701,8 @@ class SqlView(ABC):
         return out
 
     def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.net_changes(since, until)
         rows = self._sql(
             "SELECT id, before, after FROM changes WHERE branch = ? AND seq > ? AND seq <= ? ORDER BY seq, place",
             (self._branch(branch), since, until),
@@ -579,9 +710,13 @@ class SqlView(ABC):
         return net(rows)
 
     def has_erased(self, branch: Branch, since: int) -> bool:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.has_erased(since)
         return next(self._sql(HAS_ERASED, (self._branch(branch), since)), None) is not None
 
     def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.versions_of(record_id)
         numbers = self._numbers_of(branch)
         rows = self._sql(
             "SELECT hash, payload FROM versions WHERE namespace = ? AND hash IN "
@@ -621,6 +756,8 @@ class SqlView(ABC):
         return out
 
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.redactions(seq)
         sql = "SELECT name, commitment FROM redactions WHERE branch = ? AND seq = ?"
         return dict(self._sql(sql, (self._branch(branch), seq)))
 
@@ -648,6 +785,8 @@ class SqlView(ABC):
         return Trimmed(*row) if row else Trimmed()
 
     def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.untrimmed(first, last)
         rows = self._sql(
             "SELECT c.seq, c.page, c.replaced, "
             "(SELECT count(*) FROM changes x WHERE x.branch = c.branch AND x.seq = c.seq) "
@@ -660,6 +799,8 @@ class SqlView(ABC):
             raise DamagedStoreError(self._path, f"a commit has lost what it replaced: {error}") from error
 
     def stored_root(self, branch: Branch, seq: int, *, newer: bool = False) -> tuple[int, Root]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.stored_root(seq, newer=newer)
         which, order = (">=", "ASC") if newer else ("<=", "DESC")
         sql = (
             f"SELECT seq, root, entry, page FROM commits WHERE branch = ? AND seq {which} ? AND page IS NOT NULL "
@@ -669,10 +810,15 @@ class SqlView(ABC):
         return (row[0], self._root(*row[1:])) if row else (0, Root())
 
     def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.count_changes(after, upto, limit)
         sql = "SELECT count(*) FROM (SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND seq <= ? LIMIT ?) x"
         return int(next(self._sql(sql, (self._branch(branch), after, upto, limit)))[0])
 
     def snapshots(self, branch: Branch) -> list[Snapshot]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            sql = "SELECT number, name, seq, time FROM snapshots WHERE branch = ? ORDER BY number DESC"
+            return [of_base.snapshot_of(*row) for row in self._sql(sql, (self._branch(branch),))]
         rows = self._sql(
             f"SELECT s.number, s.name, s.seq, c.root, {self._parts_column}, s.time FROM snapshots s "
             "LEFT JOIN commits c ON c.branch = s.branch AND c.seq = s.seq WHERE s.branch = ? ORDER BY s.number DESC",
@@ -690,6 +836,8 @@ class SqlView(ABC):
         ]
 
     def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.lives(after, upto)
         numbers = self._numbers_of(branch)
         rows = self._many(
             "SELECT x.id, x.after, v.number FROM changes x "

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.errors import CodecError, DamagedStoreError, StoreError
-from recollect.ledger.commits import CAUSES, RESERVED, Branch, Change, Commit, reserved_namespace
+from recollect.ledger.commits import CAUSES, RESERVED, Branch, Change, Commit, Parent, reserved_namespace
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import (
     CHILD_BYTES,
@@ -108,6 +108,9 @@ class Examination:
             tuple[int, str], dict[PartHead, str]
         ] = {}  # with the commits that state them, by branch and part
         self._heads_of_parts: dict[int, tuple[PartHead, ...] | None] = {}  # what the newest commit of a branch states
+        self._bases: dict[int, tuple[int, int]] = {}  # the branch and the commit that a branch continues
+        self._own_heads: set[int] = set()  # those of them that have heads of their own
+        self._first_roots: dict[int, Root] = {}  # the root that the first own commit of a branch follows
         self._commits = 0
         self._removals = Counter[str]()  # versions without a payload, by cause
         self._redacted: dict[tuple[int, int], dict[str, bytes]] = {}  # commitments by branch and commit
@@ -214,6 +217,10 @@ class Examination:
                 yield f"branch {number} continues branch {base}, which is missing"
             self._namespace_of[number], self._names[number] = namespace, name
             self._trimmed[number] = Trimmed(*trimmed)
+            if base in self._namespace_of and base_seq is not None:
+                self._bases[number] = base, base_seq
+                if self._trimmed[number].kept >= base_seq:
+                    self._own_heads.add(number)
             label = f"namespace {namespaces.get(namespace, namespace)!r}"
             self._labels[number] = label if name == "main" else f"{label}, branch {name!r}"
 
@@ -222,11 +229,10 @@ class Examination:
 
     def _marks(self) -> Iterator[str]:
         """Read what refers to commits: snapshots and redactions."""
-        for branch, number, seq in self._rows(
-            "SELECT s.branch, s.number, s.seq FROM snapshots s "
-            "LEFT JOIN commits c ON c.branch = s.branch AND c.seq = s.seq WHERE c.seq IS NULL AND s.seq > 0"
-        ):
-            yield f"{self._branch(branch)}: snapshot {number} is of commit {seq}, which is missing"
+        for branch, number, seq in self._rows("SELECT branch, number, seq FROM snapshots WHERE seq > 0"):
+            found = "SELECT 1 FROM commits WHERE branch = ? AND seq = ?"
+            if not self._connection.execute(found, (self._where(branch, seq), seq)).fetchall():
+                yield f"{self._branch(branch)}: snapshot {number} is of commit {seq}, which is missing"
         for branch, seq in self._rows("SELECT branch, seq FROM snapshots"):
             self._snapshots.setdefault(branch, set()).add(seq)
         for branch, seq, name, commitment in self._rows("SELECT branch, seq, name, commitment FROM redactions"):
@@ -245,7 +251,7 @@ class Examination:
                 yield f"{where}: a change of {change[3]!r} belongs to commit {change[1]}, which is missing"
                 change = next(changes, None)
             at = f"{self._branch(branch)}: commit {seq}"
-            before = last if last is not None and last[0] == branch else (branch, 0, -(2**63))
+            before = last if last is not None and last[0] == branch else self._begin(branch)
             last = (branch, seq, micros)
             if seq != before[1] + 1:
                 yield f"{at} follows commit {before[1]}: the commits between them are missing"
@@ -257,6 +263,8 @@ class Examination:
             except ValueError as error:
                 decoded = ()
                 yield f"{at}: {error}"
+            if branch in self._bases and seq == self._bases[branch][1] + 1:
+                yield from (f"{at} {problem}" for problem in self._first_parent(branch, decoded))
             self._newest[branch] = root
             self._commits += 1
             if page is not None:
@@ -300,6 +308,57 @@ class Examination:
             where = self._branch(change[0])
             yield f"{where}: a change of {change[3]!r} belongs to commit {change[1]}, which is missing"
             change = next(changes, None)
+        for branch in sorted(self._own_heads - self._newest.keys()):
+            self._begin(branch)
+
+    def _where(self, branch: int, seq: int) -> int:
+        """Return the branch whose rows have a commit of a branch: it, or one that it continues."""
+        while branch in self._bases and seq <= self._bases[branch][1]:
+            branch = self._bases[branch][0]
+        return branch
+
+    def _begin(self, branch: int) -> tuple[int, int, int]:
+        """Begin a branch with what the commits that it continues have led to. Return it, and the seq and time of these.
+
+        Cost:
+            Reads their changes.
+        """
+        if branch not in self._bases:
+            return branch, 0, -(2**63)
+        spans, below, seq = list[tuple[int, int]](), branch, 2**62
+        while below in self._bases:
+            below, base_seq = self._bases[below]
+            seq = min(seq, base_seq)
+            spans.append((below, seq))
+        live: dict[str, bytes] = {}
+        for span in reversed(spans):
+            changes = "SELECT id, after FROM changes WHERE branch = ? AND seq <= ? ORDER BY seq, place"
+            for record_id, after in self._connection.execute(changes, span):
+                if after is None:
+                    live.pop(record_id, None)
+                else:
+                    live[record_id] = after
+        self._live[branch] = live
+        seq = self._bases[branch][1]
+        commit = f"SELECT time, root, page, {self._parts_column()} FROM commits WHERE branch = ? AND seq = ?"
+        for micros, root, page, parts in self._connection.execute(commit, (self._where(branch, seq), seq)):
+            self._newest[branch], self._first_roots[branch] = root, Root(root, page or 0)
+            self._heads_of_parts[branch] = None if parts is None else decode_parts(parts)
+            return branch, seq, micros
+        return branch, seq, -(2**63)
+
+    def _first_parent(self, branch: int, parents: tuple[Parent, ...]) -> Iterator[str]:
+        """Yield what is wrong with the parent of the first own commit of a branch that continues another one."""
+        base, seq = self._bases[branch]
+        if not seq:
+            return
+        found = self._connection.execute(
+            "SELECT entry FROM commits WHERE branch = ? AND seq = ?", (self._where(branch, seq), seq)
+        ).fetchall()
+        if not found:
+            yield f"continues commit {seq} of {self._branch(base)}, which is missing"
+        elif any(entry != found[0][0] for _, number, *entries in parents[:1] for entry in entries if number == seq):
+            yield f"states another commit than the one of {self._branch(base)} that it continues"
 
     def _parts_column(self) -> str:
         """Return the column of the parts; format 3 has none."""
@@ -315,7 +374,8 @@ class Examination:
             memory = Branch(self._spaces.get(self._namespace_of[branch], ""), self._names[branch])
             own = numbers.get((reserved_namespace(memory.namespace, part.name), memory.name))
             found = self._connection.execute(
-                "SELECT root, entry FROM commits WHERE branch = ? AND seq = ?", (own, part.seq)
+                "SELECT root, entry FROM commits WHERE branch = ? AND seq = ?",
+                (None if own is None else self._where(own, part.seq), part.seq),
             ).fetchall()
             if found != [(part.root, part.entry)]:
                 yield f"{at} states commit {part.seq} of its {part.name}, which is missing or another one"
@@ -323,7 +383,9 @@ class Examination:
             memory = Branch(self._spaces.get(self._namespace_of[branch], ""), self._names[branch])
             for each in () if parts is None else RESERVED:
                 own = numbers.get((reserved_namespace(memory.namespace, each), memory.name))
-                newest = self._connection.execute("SELECT max(seq) FROM commits WHERE branch = ?", (own,)).fetchall()
+                count = "SELECT coalesce(max(seq), ?) FROM commits WHERE branch = ?"
+                begins = self._bases[own][1] if own in self._bases else None
+                newest = self._connection.execute(count, (begins, own)).fetchall()
                 stated = next((part.seq for part in parts or () if part.name == each), None)
                 if newest != [(stated,)]:
                     yield f"{self._branch(branch)}: its newest commit does not state the newest one of its {each}"
@@ -489,7 +551,7 @@ class Examination:
         walk = Walk(node)
         first = _StoredRoot("", 0, 0, Root(), b"")
         for before, after in pairwise([first, *self._roots]):
-            root = before.root if before.branch == after.branch else Root()
+            root = before.root if before.branch == after.branch else self._first_roots.get(after.branch, Root())
             if after.seq > self._trimmed[after.branch].seq and sorted(
                 walk.pages_only_in(root, after.root)
             ) != decode_pages(after.replaced):

@@ -19,6 +19,9 @@ FORMAT = 4
 READS_FROM = 3
 #: The `least_reader` of new files.
 LEAST_READER = 4
+#: The `least_reader` and `least_writer` of files with a branch that continues another one: to releases that know no
+#: branches, it would begin empty. The tables are those of format 4.
+BRANCHED_FORMAT = 5
 #: The names that the table `meta` must contain.
 META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
 #: What it contains besides, in files that were created since it was introduced.

@@ -11,6 +11,7 @@ from recollect.common.deadlines import checked, current
 from recollect.errors import StoreIOError
 from recollect.stores.sql.transaction import SqlTransaction
 from recollect.stores.sql.view import SqlView
+from recollect.stores.sqlite.schema import BRANCHED_FORMAT
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 
 
@@ -50,6 +51,7 @@ class SqliteTransaction(SqlTransaction, SqliteView):
     """A `Transaction` of the file. The arguments are those of `SqliteView`."""
 
     _looks = False
+    _branched_format = BRANCHED_FORMAT
 
     def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
         self.check_open()

@@ -1,0 +1,322 @@
+"""Branches compared with a model: any sequence of calls on several branches must do what lists of dicts would.
+
+The model has, for each branch, the records after each commit. Besides, what a store shows of a branch that continues
+another one must be what it shows of a branch that begins empty with the same commits (`flattened`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from recollect import filters as f
+from recollect.engine.engine import Engine
+from recollect.engine.executor import Executor
+from recollect.errors import BranchExistsError, BranchInUseError, UnknownBranchError
+from recollect.filters.tree import Custom
+from recollect.ledger.commits import MAIN, Branch, Stored
+from recollect.ledger.verifying import verify
+from recollect.memory.memory import Memory
+from recollect.operations import ORDERS
+from recollect.stores.base import Store, View
+from recollect.stores.memory import MemoryStore
+from recollect.stores.replaying import Replayer
+from recollect.stores.values import RemovedPayload, sort_key
+from recollect.testing.machine import TickingClock, memory_on
+
+#: The records and the keys of a branch after a commit: id -> text, and key -> value.
+State: TypeAlias = tuple[dict[str, str], dict[str, bytes]]
+IDS = st.sampled_from([f"r{number}" for number in range(5)])
+NAMES = st.sampled_from(["one", "two", "three", "four"])
+_KEY = "k"
+_LATE = 2**60
+
+
+def flattened(view: View, branch: Branch, key: bytes) -> tuple[Store, Branch]:
+    """Return a store in memory with a branch that begins empty and has the commits of another one."""
+    store, flat = MemoryStore(key=key), Branch(branch.namespace)
+
+    def version_of(version: bytes) -> Stored | RemovedPayload:
+        payload = view.payload(branch, version)
+        return view.removed(branch, [version])[version] if payload is None else Stored(version, payload)
+
+    replayer = Replayer(flat, key, version_of)
+    with store.write(flat) as transaction:
+        for commit in view.commits(branch):
+            replayer.write(transaction, replace(commit, branch=MAIN), view.redactions(branch, commit.seq))
+    return store, flat
+
+
+def assert_as_flattened(store: Store, branch: Branch) -> None:
+    """Assert that a view shows a branch as it shows one that begins empty with the same commits."""
+    with store.read() as view:
+        other, flat = flattened(view, branch, store.key)
+        with other.read() as plain:
+            head, ids = view.head(branch), sorted({*view.changed(branch, 0), "absent"})
+            now = head.micros
+            assert head.root.hash == plain.head(flat).root.hash
+            assert head[2:] == plain.head(flat)[2:]
+            assert dict(view.versions(branch)) == dict(plain.versions(flat))
+            assert view.several(branch, ids) == plain.several(flat, ids)
+            assert [view.get(branch, each) for each in ids] == [plain.get(flat, each) for each in ids]
+            assert [view.known(branch, each) for each in ids] == [plain.known(flat, each) for each in ids]
+            assert view.resolve(branch, ids, now) == plain.resolve(flat, ids, now)
+            assert view.nbytes(branch) == plain.nbytes(flat)
+            assert view.due(branch, _LATE, 9) == plain.due(flat, _LATE, 9)
+            assert view.next_expiry(branch, 0) == plain.next_expiry(flat, 0)
+            assert [view.any_id(branch, each) for each in "rx"] == [plain.any_id(flat, each) for each in "rx"]
+            for where in (f.everything(), f.kind("conversation"), Custom(lambda record: "7" in str(record.content))):
+                assert view.count(branch, where, now=now) == plain.count(flat, where, now=now)
+                assert view.tally(branch, where, now=now) == plain.tally(flat, where, now=now)
+                for order in ORDERS:
+                    found = list(view.select(branch, where, order=order, now=now))
+                    assert found == list(plain.select(flat, where, order=order, now=now))
+                    for first, _ in pairwise(found):
+                        after = sort_key(first, order)
+                        rest = list(view.select(branch, where, order=order, after=after, limit=2, now=now))
+                        assert rest == list(plain.select(flat, where, order=order, after=after, limit=2, now=now))
+            for conversation in ("c", "d"):
+                assert view.last_position(branch, conversation) == plain.last_position(flat, conversation)
+                turns = [view.turns_at(branch, conversation, position) for position in range(4)]
+                assert turns == [plain.turns_at(flat, conversation, position) for position in range(4)]
+            assert view.last_commits(branch, ids) == plain.last_commits(flat, ids)
+            assert _log(view, branch) == _log(plain, flat)
+            for record_id in ids:
+                assert _log(view, branch, record_id=record_id) == _log(plain, flat, record_id=record_id)
+            for seq in range(head.seq + 2):
+                _assert_same_at(view, branch, plain, flat, ids, seq)
+    other.close()
+
+
+def _assert_same_at(view: View, branch: Branch, plain: View, flat: Branch, ids: list[str], seq: int) -> None:
+    end = view.head(branch).seq
+    assert view.root_at(branch, seq) == plain.root_at(flat, seq)
+    assert view.head_at(branch, seq) == plain.head_at(flat, seq)
+    assert _log(view, branch, since=seq, limit=3) == _log(plain, flat, since=seq, limit=3)
+    backwards = {"before": seq, "newest_first": True, "limit": 2}
+    assert _log(view, branch, **backwards) == _log(plain, flat, **backwards)
+    assert sorted(view.changed(branch, seq)) == sorted(plain.changed(flat, seq))
+    assert view.last_touched(branch, seq) == plain.last_touched(flat, seq)
+    assert view.versions_at(branch, ids, seq) == plain.versions_at(flat, ids, seq)
+    assert view.net_changes(branch, 0, seq) == plain.net_changes(flat, 0, seq)
+    assert view.net_changes(branch, seq, end) == plain.net_changes(flat, seq, end)
+    assert view.has_erased(branch, seq) == plain.has_erased(flat, seq)
+    assert view.count_changes(branch, 0, seq, 9) == plain.count_changes(flat, 0, seq, 9)
+    assert len(list(view.entries(branch, seq))) == len(list(plain.entries(flat, seq)))
+    if (root := view.root_at(branch, seq)) is not None:
+        assert view.newest_with(branch, root) == plain.newest_with(flat, root)
+    for since, upto in ((0, seq), (seq, end)):
+        found, expected = view.lives(branch, since, upto), plain.lives(flat, since, upto)
+        versions = {each: live and live.version for each, live in found.items()}
+        assert versions == {each: live and live.version for each, live in expected.items()}
+
+
+def _log(view: View, branch: Branch, **arguments: Any) -> list[Any]:
+    """Return commits without what differs between two stores."""
+    found = view.commits(branch, **arguments)
+    return [
+        (each.seq, each.micros, each.actor, each.reason, each.root.hash, each.changes, each.parts) for each in found
+    ]
+
+
+@dataclass
+class Line:
+    """The model of a branch.
+
+    Attributes:
+        states: What it has after each commit, from the empty one on.
+        base: The name of the branch that it continues, and the commit.
+        own_heads: Whether it was written.
+    """
+
+    states: list[State] = field(default_factory=lambda: [({}, {})])
+    base: tuple[str, int] | None = None
+    own_heads: bool = True
+
+
+def branch_machine(
+    open_store: Callable[[], Store],
+    reopen: Callable[[Store], Store] | None = None,
+    through: Callable[[Engine], Executor] | None = None,
+) -> type[RuleBasedStateMachine]:
+    """Create a Hypothesis state machine for the branches of a memory on a store. See `machine.memory_machine`."""
+
+    class BranchMachine(RuleBasedStateMachine):
+        @initialize()
+        def begin(self) -> None:
+            self.clock = TickingClock()
+            self.memory = memory_on(open_store(), clock=self.clock, through=through)
+            self.lines = {MAIN: Line()}
+            self.used = {MAIN}
+            self.erased: set[str] = set()  # texts: each is written once
+            self.texts = 0
+
+        # What the model says
+
+        def shown(self, state: State) -> State:
+            """Return a state as it is read now: without what was erased since."""
+            return {each: text for each, text in state[0].items() if text not in self.erased}, state[1]
+
+        def commit(
+            self, name: str, records: dict[str, str] | None = None, keys: dict[str, bytes] | None = None
+        ) -> None:
+            """Note a commit of a branch, if it is one."""
+            line = self.lines[name]
+            known, shown = line.states[-1], self.shown(line.states[-1])
+            new = shown[0] if records is None else records, shown[1] if keys is None else keys
+            line.own_heads = True
+            if new != known:
+                line.states.append(new)
+
+        def on(self, name: str) -> Memory:
+            return self.memory if name == MAIN else self.memory.on(name)
+
+        def pick(self, data: st.DataObject) -> str:
+            return data.draw(st.sampled_from(sorted(self.lines)))
+
+        # Rules
+
+        @rule(data=st.data(), record_id=IDS, turn=st.booleans(), expires=st.booleans())
+        def remember(self, data: st.DataObject, record_id: str, turn: bool, expires: bool) -> None:
+            name, self.texts = self.pick(data), self.texts + 1
+            text = f"text {self.texts} of tea and boats"
+            fields: dict[str, Any] = {"ttl": 10**6} if expires else {}
+            if turn:
+                fields |= {"conversation": "c", "role": "user", "position": self.texts % 3}
+            self.on(name).remember(text, id=record_id, if_exists="update", **fields)
+            self.commit(name, {**self.shown(self.lines[name].states[-1])[0], record_id: text})
+
+        @rule(data=st.data(), record_id=IDS)
+        def forget(self, data: st.DataObject, record_id: str) -> None:
+            name = self.pick(data)
+            self.on(name).forget(record_id, missing="ignore")
+            kept = {
+                each: text for each, text in self.shown(self.lines[name].states[-1])[0].items() if each != record_id
+            }
+            self.commit(name, kept)
+
+        @rule(data=st.data(), value=st.sampled_from([b"1", b"2"]))
+        def write_key(self, data: st.DataObject, value: bytes) -> None:
+            name = self.pick(data)
+            before = len(self.lines[name].states)
+            self.on(name).keyed.write(_KEY, value)
+            self.commit(name, keys={_KEY: value})
+            if len(self.lines[name].states) == before:  # the version of a key counts up, also for an equal value
+                self.lines[name].states.append(self.shown(self.lines[name].states[-1]))
+
+        @rule(data=st.data(), record_id=IDS, redact=st.booleans())
+        def erase(self, data: st.DataObject, record_id: str, redact: bool) -> None:
+            name = self.pick(data)
+            ever = {each: {s[0].get(record_id) for s in line.states} - {None} for each, line in self.lines.items()}
+            texts = set().union(*ever.values())
+            if not texts - self.erased:
+                return
+            self.on(name).erase(record_id, redact=redact)
+            for each, line in self.lines.items():
+                if line.own_heads and ever[each]:
+                    line.states.append(line.states[-1])  # the commit of the erasure, also of former versions alone
+            self.erased |= {str(text) for text in texts}
+            for line in self.lines.values():
+                if line.own_heads:
+                    line.states[-1] = self.shown(line.states[-1])
+
+        @rule(data=st.data(), new=NAMES)
+        def create(self, data: st.DataObject, new: str) -> None:
+            name = self.pick(data)
+            line = self.lines[name]
+            if new in self.used:
+                try:
+                    self.on(name).branch(new)
+                except BranchExistsError:
+                    return
+                raise AssertionError("a name was used again")
+            seq = data.draw(st.integers(0, len(line.states) - 1))
+            self.on(name).branch(new, at=seq)
+            self.used.add(new)
+            base = name, seq
+            while (further := self.lines[base[0]].base) is not None and seq <= further[1]:
+                base = further[0], seq
+            self.lines[new] = Line(line.states[: seq + 1], base, own_heads=False)
+
+        @precondition(lambda self: len(self.lines) > 1)
+        @rule(data=st.data())
+        def drop(self, data: st.DataObject) -> None:
+            name = data.draw(st.sampled_from(sorted(self.lines.keys() - {MAIN})))
+            in_use = any(line.base is not None and line.base[0] == name for line in self.lines.values())
+            opened = self.on(name)
+            try:
+                self.memory.drop_branch(name)
+                assert not in_use
+            except BranchInUseError:
+                assert in_use
+                return
+            del self.lines[name]
+            try:
+                opened.count()
+                raise AssertionError("a branch that was dropped can be read")
+            except UnknownBranchError:
+                pass
+
+        @rule(data=st.data())
+        def roll_back(self, data: st.DataObject) -> None:
+            name = self.pick(data)
+            line = self.lines[name]
+            seq = data.draw(st.integers(0, len(line.states) - 1))
+            self.on(name).rollback(seq, parts=["records"])
+            self.commit(name, self.shown(line.states[seq])[0])
+
+        @rule(data=st.data())
+        def mark(self, data: st.DataObject) -> None:
+            name = self.pick(data)
+            made = self.on(name).snapshot()
+            assert made.seq == len(self.lines[name].states) - 1
+
+        if reopen is not None:
+
+            @rule()
+            def restart(self) -> None:
+                executor: Any = self.memory._executor
+                while not isinstance(executor, Engine):
+                    executor = executor.executor
+                executor.close()
+                self.memory = memory_on(reopen(executor.core.store), clock=self.clock, through=through)
+
+        # What must be true
+
+        @invariant()
+        def each_branch_has_what_the_model_has(self) -> None:
+            for name, line in self.lines.items():
+                memory, (records, keys) = self.on(name), self.shown(line.states[-1])
+                assert memory.seq == len(line.states) - 1, name
+                assert {record.id: record.content for record in memory.find()} == records, name
+                assert memory.count() == len(records)
+                found = memory.keyed.read(_KEY)
+                assert found == keys.get(_KEY)
+                hits = memory.recall("tea and boats", k=9)
+                assert {hit.record.id for hit in hits} == set(records), name
+
+        def teardown(self) -> None:
+            executor: Any = self.memory._executor
+            while not isinstance(executor, Engine):
+                executor = executor.executor
+            store = executor.core.store
+            assert store.check() == []
+            for name, line in self.lines.items():
+                memory = self.on(name)
+                for seq in range(len(line.states)):
+                    at = {record.id: record.content for record in memory.at(seq).find()}
+                    assert at == self.shown(line.states[seq])[0], (name, seq)
+                if line.base is not None and line.base[1]:
+                    assert verify(memory.prove_log(line.base[1]), memory.head().log or "")
+                for record in memory.find():
+                    assert verify(memory.prove(record.id), memory.root)
+                for part in Branch("default", name).family:
+                    assert_as_flattened(store, part)
+            executor.close()
+
+    return BranchMachine
