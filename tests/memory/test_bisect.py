@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.conftest import OVER_LOOPBACK
 from tests.examples import in_full
 from tests.memory.bisect_cases import COMMITS, Case, Clock, history
 
@@ -65,7 +66,7 @@ def only(found: Bisected, record_id: str) -> HitChange:
     return change
 
 
-@pytest.mark.in_process
+@pytest.mark.skipif(OVER_LOOPBACK, reason="the search is the same over a wire")
 def test_two_hundred_planted_changes_are_found_in_less_than_twenty_recalls_each(recalls: list[str]) -> None:
     memory, cases = history(1, 200)
     assert sum(len(case.flips) in (3, 5) for case in cases) == 50
@@ -168,6 +169,7 @@ def test_moments_are_named_as_for_at() -> None:
         assert memory.bisect(SEAT, 1, memory.root).seq == 4
         assert memory.bisect(SEAT, 1, datetime(2030, 1, 1, tzinfo=UTC)).seq == 4
         assert memory.at(4).bisect(SEAT, 1).bad == 4
+        assert memory.at(2).bisect(SEAT, 1, 5).commit == memory.bisect(SEAT, 1).commit
         with pytest.raises(UnknownTargetError):
             memory.bisect(SEAT, 1, 77)
 
@@ -182,7 +184,6 @@ def test_an_answer_is_good_by_a_text_in_one_of_the_first_hits(memory: recollect.
     assert memory.bisect(SEAT, 2, expect="window row", k=2).seq == 3
 
 
-@pytest.mark.in_process
 def test_a_judge_sees_the_hits_of_each_commit_once(memory: recollect.Memory) -> None:
     memory.remember(WINDOW, id="seat")
     filled(memory, 30)
@@ -227,7 +228,6 @@ def test_ends_that_do_not_differ_are_refused_with_both_answers(memory: recollect
         memory.bisect(SEAT, memory.root)
 
 
-@pytest.mark.in_process
 def test_an_end_that_cannot_be_judged_is_refused(memory: recollect.Memory) -> None:
     memory.remember(WINDOW, id="seat")
     memory.forget("seat")
@@ -235,7 +235,6 @@ def test_an_end_that_cannot_be_judged_is_refused(memory: recollect.Memory) -> No
         memory.bisect(SEAT, 1, judge=lambda hits: bool(hits) or None)
 
 
-@pytest.mark.in_process
 def test_wrong_arguments_are_refused(memory: recollect.Memory) -> None:
     memory.remember(WINDOW)
     call: Any = memory.bisect
@@ -258,7 +257,6 @@ def test_a_scope_is_refused_because_numbers_cover_the_namespace(memory: recollec
         memory.scoped(user="ana").bisect(SEAT, datetime(2026, 1, 1, tzinfo=UTC))
 
 
-@pytest.mark.in_process
 def test_the_awaited_call_is_the_same(memory: recollect.Memory) -> None:
     memory.remember(WINDOW, id="seat")
     filled(memory, 4)
@@ -273,7 +271,6 @@ def test_the_awaited_call_is_the_same(memory: recollect.Memory) -> None:
 # Commits that cannot be judged.
 
 
-@pytest.mark.in_process
 def test_commits_that_cannot_be_judged_are_passed_over(memory: recollect.Memory) -> None:
     memory.remember(WINDOW, id="seat")
     filled(memory, 30)
@@ -289,7 +286,6 @@ def test_commits_that_cannot_be_judged_are_passed_over(memory: recollect.Memory)
     assert found.skipped
 
 
-@pytest.mark.in_process
 def test_if_those_around_the_change_cannot_be_judged_the_result_is_a_range(memory: recollect.Memory) -> None:
     memory.remember(WINDOW, id="seat")
     filled(memory, 30)
@@ -368,7 +364,6 @@ def test_last_finds_the_newest_change(memory: recollect.Memory) -> None:
     assert memory.bisect(SEAT, 1, 15, last=True).seq == 10
 
 
-@pytest.mark.in_process
 def test_last_passes_over_commits_that_cannot_be_judged(memory: recollect.Memory) -> None:
     _alternating(memory, (20, 50, 80), 100)
     found = memory.bisect(
@@ -570,8 +565,19 @@ def test_turns_around_an_answer_lend_it_words(timed: recollect.Memory, clock: Cl
         where=f.id("answer", "other"),
         judge=lambda hits: bool(hits) and hits[0].record.id == "answer",
     )
-    assert reasons(found)["answer"] in ("neighbours", "gone")
+    assert only(found, "answer").reason == "neighbours"
     assert only(found, "answer").by == ("asked",)
+    assert {each.word for each in only(found, "answer").words} >= {"seat"}
+
+
+def test_the_date_of_a_question_moves_on(timed: recollect.Memory, clock: Clock) -> None:
+    timed.remember("It rains", id="rain", time=clock.time)
+    timed.remember("What happened then", id="other", time=clock.time - 9 * 24 * HOUR)
+    for number in range(2):
+        clock.time += 24 * HOUR
+        timed.remember(f"Note {number}", id=f"note {number}", time=clock.time - 30 * 24 * HOUR)
+    found = timed.bisect("What happened yesterday?", 3, expect="rains", k=2)
+    assert (only(found, "rain").reason, only(found, "rain").cause) == ("score", "date 0.200 -> 0.000")
 
 
 def test_hits_that_keep_their_rank_are_left_out_unless_only_scores_changed(two: recollect.Memory, clock: Clock) -> None:

@@ -119,7 +119,9 @@ class Bisection(NamespaceCalls):
             raise InvalidArgumentError("bad", bad, f"is commit {ends[1]}, as is good: name two moments")
         condition = self._read(where, user, agent, conversation, min_origin)
         answers = _Answers(self, question, k, condition, reference, language)
-        judging = _Judging(self, answers, ends, expect, judge)
+        # A memory of the past lacks later commits, and has no `history`.
+        present = type(self)(self._present, self._branch)
+        judging = _Judging(present, answers, ends, expect, judge)
         search = Halving(judging.verdict)
         judging.check_ends(search)
         low, high = sorted(ends)
@@ -129,8 +131,8 @@ class Bisection(NamespaceCalls):
         flips = [Flip(*(each if search.verdict(each[0]) else each[::-1])) for each in search.intervals]
         # The newest one ends with the verdict of the later end, so it changes the answer as the ends do.
         low, high = search.intervals[-1]
-        commits = self.changes(since=low, limit=high - low)
-        why = changes_of(answers.moment(low), answers.moment(high), commits)
+        commits = present.changes(since=low, limit=high - low)
+        why = changes_of(answers.as_of(low), answers.as_of(high), commits)
         return Bisected(
             question=question,
             good=flips[-1].good,
@@ -189,7 +191,7 @@ class _Answers:
         past = self.memory.at(seq)
         return past.recall(question, k, where, reference=self._reference, language=self._language)
 
-    def moment(self, seq: int) -> _Commit:
+    def as_of(self, seq: int) -> _Commit:
         """Return a commit as what explains the change of an answer asks about it."""
         return _Commit(self, seq)
 
@@ -224,7 +226,7 @@ class _Judging:
     """The verdict on the answers as of commits.
 
     Args:
-        memory: The memory.
+        memory: The memory of the present.
         answers: The answers.
         ends: The commits that are named as good and as bad.
         expect: The text that a good answer has; None if another rule decides.

@@ -21,6 +21,8 @@ from recollect.records.record import Record, aware
 
 #: The fields that say from when to when a record is valid.
 _OF_VALIDITY = {"valid_from", "valid_to"}
+#: The signals whose shares are the sums of what words add.
+_OF_WORDS = {"words", "trigram", "context", "title", "member"}
 
 
 class AsOf(Protocol):
@@ -155,7 +157,9 @@ class _Explained:
         """Yield the reasons, the one that counts first."""
         yield from self._of_itself(record_id, before.record, after.record)
         assert before.record is not None
-        yield from self._of_time(before.record)
+        is_rescored = before.score != after.score
+        if is_rescored:  # or else the question names a time of its own
+            yield from self._of_time(before.record)
         above = self._above(before, self._sides[0]), self._above(after, self._sides[1])
         rose = before.rank is None or (after.rank is not None and after.rank < before.rank)
         reason: Reason = "moved up" if rose else "displaced"
@@ -163,7 +167,7 @@ class _Explained:
         of_commits = others & self._changed.keys()
         if of_commits and before.rank != after.rank:
             yield _Finding(reason, by=tuple(sorted(of_commits)))
-        if before.score != after.score:
+        if is_rescored:
             yield self._of_score(before.hit, after.hit)
         yield _Finding(reason, by=tuple(sorted(others)))
 
@@ -224,10 +228,13 @@ class _Explained:
         """Return the reason in the hit's own score: in a word, in the turns around it, or in another signal."""
         words = _words(before, after)
         deltas = {each: (new.own - old.own, _lent(new) - _lent(old)) for each, (old, new) in words.items()}
-        # Equal changes in any order of the words: by the name, then.
+        # Words with equal changes are ordered by name, so that the result is the same everywhere.
         order = sorted(deltas, key=lambda each: (-max(map(abs, deltas[each])), each))
-        if not order or not any(deltas[order[0]]):
-            return _Finding("score", ", ".join(_shares(before, after)))
+        signals = _signals(before, after)
+        greatest = max((abs(new - old) for old, new in signals.values()), default=0.0)
+        if not order or greatest > max(map(abs, deltas[order[0]])):
+            stated = (f"{name} {old:.3f} -> {new:.3f}" for name, (old, new) in signals.items())
+            return _Finding("score", ", ".join(stated))
         own, lent = deltas[order[0]]
         old, new = words[order[0]]
         changes = [
@@ -258,11 +265,11 @@ def _lent(word: Word) -> float:
     return word.score - word.own
 
 
-def _shares(before: Hit | None, after: Hit | None) -> list[str]:
-    """Return the signals whose share of a hit's score differs."""
+def _signals(before: Hit | None, after: Hit | None) -> dict[str, tuple[float, float]]:
+    """Return the shares of a hit's score that differ, without those that consist of its words."""
     old, new = ({} if hit is None else hit.why.shares for hit in (before, after))
-    names = [each for each in {**old, **new} if old.get(each) != new.get(each)]
-    return [f"{each} {old.get(each, 0.0):.3f} -> {new.get(each, 0.0):.3f}" for each in names]
+    shares = {each: (old.get(each, 0.0), new.get(each, 0.0)) for each in {**old, **new} if each not in _OF_WORDS}
+    return {each: pair for each, pair in shares.items() if pair[0] != pair[1]}
 
 
 def _may_replace(heir: Record, record: Record) -> bool:

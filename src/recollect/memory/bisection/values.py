@@ -83,7 +83,7 @@ class HitChange(JsonForm, what="a change of a hit"):
             "became valid": it was not valid before. "displaced": records above it are new there. "moved up": records
             that were above it are not any more. "rarer word" and "commoner word": a word of the question has more, or
             less, weight. "neighbours": turns around it lend it other words. "score": another signal differs.
-        cause: More about it: the cause of the change in the log, such as "forgotten", "expired", "evicted", "erased",
+        cause: More about it: the cause of the change in the log, such as "forgotten", "expired", "evicted",
             "superseded" or "rolled back"; the fields that changed; why it lapsed. "" if there is no more.
         before: The record before; None if it was not live, or its text was erased.
         after: The record after.
