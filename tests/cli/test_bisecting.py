@@ -29,7 +29,7 @@ def test_the_commit_and_the_reasons_are_printed(moved: Run) -> None:
     assert lines[0] == "commit 5 is the first bad one"
     assert lines[2] == "  seat  changed text, rank 1 -> 1: 'Ana prefers window seats' -> 'Ana prefers aisle seats'"
     assert lines[3].startswith("recalls: ")
-    assert "first good" in moved("bisect", SEAT, "--good", "8", "--bad", "1").output
+    assert "first good" in moved("bisect", SEAT, "--good", "HEAD", "--bad", "1").output
     moved("rollback", "4", "--reason", "a wrong profile")
     lines = moved("bisect", SEAT, "--good", "5").output.splitlines()
     assert lines[0] == "commit 9 is the first bad one"

@@ -34,11 +34,13 @@ from recollect.operations import target_of
 _AT_VARIABLE = "RECOLLECT_AT"
 #: Exit codes of such a command, as `git bisect run` has them: cannot say, and the first of those that stop everything.
 _SKIP, _STOP = 125, 128
+#: How git names the newest commit.
+_NEWEST = "HEAD"
 
 
 @app.command()
 @click.argument("question")
-@click.option("--good", required=True, metavar="MOMENT", help="A moment with a good answer, as for --at.")
+@click.option("--good", required=True, metavar="MOMENT", help="A moment with a good answer: HEAD, or as for --at.")
 @click.option("--bad", metavar="MOMENT", help="A moment with a bad answer. Default: HEAD, the newest commit.")
 @click.option("--expect", metavar="TEXT", help="An answer is good if one of its hits contains TEXT.")
 @click.option("--command", metavar="CMD", help="A shell command that judges the hits, which it gets as JSON on stdin.")
@@ -85,8 +87,8 @@ def bisect(
         zone = zone_of_store(memory)
         found = memory.bisect(
             question,
-            target_of(good, zone),
-            None if bad in (None, "HEAD") else target_of(bad, zone),
+            memory.seq if good == _NEWEST else target_of(good, zone),
+            None if bad is None or bad == _NEWEST else target_of(bad, zone),
             expect=expect,
             judge=None if command is None else _Command(command, settings, memory),
             k=k,
