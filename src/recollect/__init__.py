@@ -45,6 +45,7 @@ _HOMES = {
     ),
     "errors": ("RecollectError", "Verdict"),
     "memory": ("Batch", "Memory", "RecollectWarning"),
+    "memory.bisection.values": ("Bisected", "HitChange"),
     "memory.consolidation": ("Consolidated", "Summary"),
     "memory.manager.duplicates": ("DuplicateGroup",),
     "memory.opening": ("open",),

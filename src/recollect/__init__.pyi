@@ -42,6 +42,8 @@ from recollect.memory import Batch as Batch
 from recollect.memory import Memory as Memory
 from recollect.memory import RecollectWarning as RecollectWarning
 from recollect.memory.awaited import AsyncMemory as AsyncMemory
+from recollect.memory.bisection.values import Bisected as Bisected
+from recollect.memory.bisection.values import HitChange as HitChange
 from recollect.memory.consolidation import Consolidated as Consolidated
 from recollect.memory.consolidation import Summary as Summary
 from recollect.memory.context.values import Context as Context

@@ -17,6 +17,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         UnknownRecordError (LookupError)
         AmbiguousIdError (LookupError)
         UnknownTargetError (LookupError)
+        BisectError
         RecordExistsError
         ConflictError
         IdempotencyError
@@ -389,6 +390,24 @@ class BranchLimitError(RecollectError):
 
     def __init__(self, namespace: str, what: str, limit: int) -> None:
         super().__init__(namespace, what, limit)
+
+
+class BisectError(RecollectError):
+    """The ends of a bisection are not one commit with a good answer and one with a bad answer.
+
+    Args:
+        problem: What they are.
+        good: The seq of the end that was named as good.
+        good_answer: The answer there: the id and the text of its first hit, or that there is none.
+        bad: The seq of the end that was named as bad.
+        bad_answer: The answer there.
+    """
+
+    code = "bisect"
+    _template = "{0}: at commit {1} the answer is {2}, at commit {3} it is {4}{state}"
+
+    def __init__(self, problem: str, good: int, good_answer: str, bad: int, bad_answer: str) -> None:
+        super().__init__(problem, good, good_answer, bad, bad_answer)
 
 
 class RecordExistsError(RecollectError):

@@ -392,8 +392,10 @@ class TestEveryCallIsAnOperation:
             "lineage": ("a",),
             "taint": ("a",),
             "at": (0,),
+            "bisect": ("tea", 0, 1),
         }
         several = {
+            "bisect": ["pin", "at", "pin", "at", "pin", "at", "pin", "at"],
             "consolidate": ["now", "find"],
             "context": ["zone", "recall", "find"],
             "diff": ["pin", "pin", "diff"],

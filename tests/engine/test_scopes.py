@@ -76,6 +76,7 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "rollback": lambda m: m.rollback(START),
     "revert": lambda m: m.revert(1),
     "a difference of seqs": lambda m: m.diff(1, 2),
+    "bisect": lambda m: m.bisect("tea", START),
 }
 
 

@@ -265,6 +265,7 @@ COMMANDS = {
     name: module
     for module, names in {
         "benching": "bench",
+        "bisecting": "bisect",
         "diagnosing": "demo doctor",
         "encrypting": "decrypt encrypt key",
         "evaluating": "eval",
@@ -293,7 +294,7 @@ COMMANDS = {
 #: The commands of each section of the help, those of every day first.
 SECTIONS = {
     "Every day": "remember recall context find get grep update supersede forget stats demo",
-    "History": "history log diff snapshot snapshots rollback revert",
+    "History": "history log diff bisect snapshot snapshots rollback revert",
     "Keep in order": "learn consolidate duplicates contradictions entities entity policies quota redact salience erase",
     "Beside the records": "glossary outline sdr",
     "Share": "import export inspect serve mcp hooks token namespaces",

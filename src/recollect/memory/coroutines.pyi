@@ -46,6 +46,8 @@ from recollect.filters.text_form import Where
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Commit, Snapshot
 from recollect.ledger.proofs import Proof
+from recollect.memory.bisection.calls import Judge
+from recollect.memory.bisection.values import Bisected
 from recollect.memory.consolidation import LARGEST, Consolidated, Summariser
 from recollect.memory.context.values import Context, Part, Style
 from recollect.memory.manager.contradictions import Contradiction
@@ -98,6 +100,27 @@ class MemoryCoroutines:
         """Return what may be an attack on the memory among what the user has not said. Nothing is changed."""
     async def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
         """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked."""
+    async def bisect(
+        self,
+        question: str,
+        good: Target,
+        bad: Target | None = None,
+        *,
+        expect: str | None = None,
+        judge: Judge | None = None,
+        k: int = 1,
+        last: bool = False,
+        all: bool = False,
+        samples: int | None = None,
+        where: Where | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+        min_origin: Origin | None = None,
+        reference: Instant | None = None,
+        language: str | None = None,
+    ) -> Bisected:
+        """Find the commit that changed the answer to a question, by halving the commits between two moments, and why."""
     async def changes(
         self,
         since: int | str = 0,

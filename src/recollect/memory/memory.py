@@ -20,6 +20,7 @@ from recollect.errors import InvalidArgumentError, OriginError, RecollectError, 
 from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
+from recollect.memory.bisection.calls import Bisection
 from recollect.memory.consolidation import Consolidation
 from recollect.memory.shared import MemoryCalls
 from recollect.memory.tools import ToolSet
@@ -37,7 +38,7 @@ from recollect.records.record import record_id
 
 
 @all_named
-class Memory(MemoryCalls, Upkeep, Consolidation, Uncopied):
+class Memory(MemoryCalls, Upkeep, Consolidation, Bisection, Uncopied):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
