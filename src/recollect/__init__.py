@@ -55,7 +55,7 @@ _HOMES = {
     "stores.maintenance.encrypting": ("Rewritten", "decrypt", "encrypt"),
     "stores.maintenance.keys": ("StoreKeys",),
     "ledger.commits": ("Change", "Commit", "Snapshot"),
-    "engine.branch_results": ("BranchInfo",),
+    "engine.branch_results": ("BranchInfo", "Conflict", "Merged"),
     "engine.history_results": (
         "ChangedRecord",
         "Deviation",

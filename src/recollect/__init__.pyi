@@ -6,6 +6,8 @@ from recollect import observe as observe
 from recollect import operations as operations
 from recollect import policies as policies
 from recollect.engine.branch_results import BranchInfo as BranchInfo
+from recollect.engine.branch_results import Conflict as Conflict
+from recollect.engine.branch_results import Merged as Merged
 from recollect.engine.call_log import Call as Call
 from recollect.engine.history_results import ChangedRecord as ChangedRecord
 from recollect.engine.history_results import Deviation as Deviation

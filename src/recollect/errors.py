@@ -74,7 +74,6 @@ store is in, and what to do. An error that corresponds to a built-in exception i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -366,14 +365,14 @@ class BranchInUseError(RecollectError):
 
     Args:
         name: The name of the branch.
-        others: The names of those that continue it.
+        others: The names of those that continue it, for people.
     """
 
     code = "branch_in_use"
     _template = "branch {0!q} is continued by {1}{state}: drop that first"
 
-    def __init__(self, name: str, others: Sequence[str]) -> None:
-        super().__init__(name, ", ".join(map(repr, others)))
+    def __init__(self, name: str, others: str) -> None:
+        super().__init__(name, others)
 
 
 class BranchLimitError(RecollectError):

@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import recollect
 from recollect import filters as f
 from recollect import operations as ops
 from recollect.arguments.json_form import form_named
+from recollect.engine.branch_results import BranchInfo, Merged
 from recollect.engine.handlers import Handler, Reads, Writes, handler_of
 from recollect.engine.results import Export, Moment, Report, result_from_json, result_to_json
 from recollect.errors import (
@@ -49,6 +51,7 @@ from recollect.memory.awaited import (
 from recollect.models.embedding.hashed import Hashed
 from recollect.operations import GetQuota
 from recollect.operations.base import REGISTRY
+from recollect.operations.branches import CHOICES, ON_CONFLICT
 from recollect.policies import LEVELS
 from recollect.records.messages import Turn
 from recollect.records.record import Fields, Record
@@ -58,11 +61,12 @@ from recollect.testing.loopback import _through_bytes
 from recollect.testing.strategies import names, texts, times
 
 #: Operation -> the method that creates it, where it has another name.
-METHODS = {"export": "open_export", "pin": "at", "receipt": "recall"}
+METHODS = {"create_branch": "branch", "export": "open_export", "pin": "at", "receipt": "recall"}
 #: Operations that have no method: `execute` takes them.
 BY_EXECUTE = {"get_policies", "get_quota", "now", "probe", "valid_until", "wait", "zone"}
 #: Public names of a memory that execute no operation.
 LOCAL = {
+    "branch_name",
     "close",
     "name",
     "namespace",
@@ -78,6 +82,7 @@ LOCAL = {
 }
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
+BRANCHES = st.sampled_from(["one", "two"])
 WHERE = filters(custom=False)
 FIELDS = Fields.__annotations__.keys() - {"expires"}
 expects = st.none() | st.just("absent")
@@ -232,6 +237,19 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Revert: st.builds(ops.Revert, seq=st.integers(1, 6)),
     ops.Diff: st.builds(ops.Diff, old=st.just("none"), new=st.just("none")),
     ops.History: st.builds(ops.History, id=IDS),
+    ops.CreateBranch: st.builds(ops.CreateBranch, branch=BRANCHES),
+    ops.ListBranches: st.builds(ops.ListBranches, sizes=st.booleans()),
+    ops.MergeBranch: st.builds(
+        ops.MergeBranch,
+        branch=BRANCHES,
+        on_conflict=st.sampled_from(ON_CONFLICT),
+        resolutions=st.lists(
+            st.tuples(st.just("records"), IDS, st.sampled_from(CHOICES) | records(IDS)), max_size=1
+        ).map(tuple),
+        ours=st.none() | st.integers(0, 3),
+        dry_run=st.booleans(),
+    ),
+    ops.DropBranch: st.builds(ops.DropBranch, branch=BRANCHES),
     ops.Pin: st.builds(ops.Pin, seq=st.integers(-1, 6))
     | st.builds(ops.Pin, time=st.just(datetime(2026, 3, 1, tzinfo=UTC)))
     | st.builds(ops.Pin, named=st.sampled_from(("0" * 64, "friday")))
@@ -258,6 +276,8 @@ def comparable(result: Any) -> Any:
     if isinstance(result, Export):
         with result:
             return result.root, result.count, list(result.records)
+    if isinstance(result, BranchInfo):
+        return replace(result, created=None)
     if isinstance(result, Snapshot):
         return result.name, result.seq, result.root
     if isinstance(result, Moment):
@@ -393,6 +413,11 @@ class TestEveryCallIsAnOperation:
             "taint": ("a",),
             "at": (0,),
             "bisect": ("tea", 0, 1),
+            "branch": ("one",),
+            "on": ("one",),
+            "merge_branch": ("one",),
+            "resolve_merge": (Merged(branch="one"), {}),
+            "drop_branch": ("none",),
         }
         several = {
             "bisect": ["pin", "at", "pin", "at", "pin", "at", "pin", "at"],
@@ -513,6 +538,9 @@ class TestEveryCallIsAnOperation:
             ops.ProveLog: {"old": 0},
             ops.ExecuteBatch: {"operations": ()},
             ops.DropSnapshot: {"label": "a"},
+            ops.CreateBranch: {"branch": "a"},
+            ops.MergeBranch: {"branch": "a"},
+            ops.DropBranch: {"branch": "a"},
             ops.Rollback: {"moment": "none"},
             ops.Revert: {"seq": 1},
             ops.Erase: {"id": "a"},

@@ -47,6 +47,7 @@ DIFFERS = {
     "tools": "is compared in test_tools",
     "quarantine": "is compared in tests/trust/test_quarantine.py",
     "scoped": "makes the memories that are compared",
+    "branch_name": "is a name that the caller has chosen",
 }
 REFUSED: dict[str, Callable[[Memory], Any]] = {
     "root": lambda m: m.root,
@@ -77,6 +78,12 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "revert": lambda m: m.revert(1),
     "a difference of seqs": lambda m: m.diff(1, 2),
     "bisect": lambda m: m.bisect("tea", START),
+    "branch": lambda m: m.branch("one"),
+    "branches": lambda m: m.branches(),
+    "on": lambda m: m.on("main"),
+    "merge_branch": lambda m: m.merge_branch("one"),
+    "resolve_merge": lambda m: m.resolve_merge(recollect.Merged(branch="one"), {}),
+    "drop_branch": lambda m: m.drop_branch("one"),
 }
 
 

@@ -28,6 +28,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step
+from recollect.stores.sqlite import schema
 from recollect.stores.sqlite_base.checksums import connect
 
 #: The moments at which each migration is killed: all of them if everything is tried, and the last ones in any case.
@@ -170,7 +171,10 @@ def test_the_kill_test_kills_and_notices_what_is_lost_and_what_is_half_done(tmp_
 
 
 @pytest.mark.promise("migration.refused")
-def test_a_later_format_is_read_if_it_allows_that_and_is_not_written(path: Path) -> None:
+def test_a_later_format_is_read_if_it_allows_that_and_is_not_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "BRANCHED_FORMAT", 4)  # the number of the invented format
     with release(5):
         with pytest.raises(OlderFormatError, match="run `recollect migrate`"):
             recollect.open(path)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.history import Target
 from recollect.calls.namespace import NamespaceCalls
-from recollect.engine.branch_results import BranchInfo
+from recollect.engine.branch_results import BranchInfo, Merged
+from recollect.errors import ScopeError
 from recollect.ledger.commits import Branch
-from recollect.operations import CreateBranch, DropBranch, ListBranches, ReadHead, branch_name
+from recollect.ledger.parts import RECORDS
+from recollect.operations import CreateBranch, DropBranch, ListBranches, MergeBranch, ReadHead, branch_name
+from recollect.operations.branches import Choice, OnConflict
+from recollect.records.record import Record
 
 
 @all_named
 class Branches(NamespaceCalls):
     """The calls on the branches of a namespace."""
+
+    #: Whether it is another memory of another branch, or one that writes as another class of origin: leaving its block
+    #: does not close the store.
+    _is_view = False
 
     @property
     def branch_name(self) -> str:
@@ -55,15 +64,18 @@ class Branches(NamespaceCalls):
         return self._of_branch(made.name)
 
     def on(self, name: str) -> Self:
-        """Return another branch of this namespace as a memory with the same scope.
+        """Return another branch of this namespace as a memory.
 
         Args:
             name: Its name; "main" is the one that every namespace begins with.
 
         Raises:
             UnknownBranchError: There is none of this name.
+            ScopeError: This memory is scoped: take the branch of the memory that it was created from.
             StoreError: The store failed.
         """
+        if self._scope.fixed:
+            raise ScopeError(f"branch {name!r}", str(self._scope))
         found = self._of_branch(branch_name(name, "name"))
         found.execute(ReadHead())
         return found
@@ -83,6 +95,82 @@ class Branches(NamespaceCalls):
         """
         found: list[BranchInfo] = self.execute(ListBranches(sizes=sizes))
         return found
+
+    def merge_branch(
+        self,
+        name: str,
+        *,
+        on_conflict: OnConflict = "list",
+        dry_run: bool = False,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Merged:
+        """Merge another branch into this one: one commit, which follows both.
+
+            merged = memory.merge_branch("what-if")
+            if merged.conflicts:
+                merged = memory.resolve_merge(merged, {each.id: "theirs" for each in merged.conflicts})
+
+        What only the other branch has changed since the last common commit becomes as it is there. Where both have
+        changed a record, the changes are joined if they are of different fields; tags, links and the keys of metadata
+        count each by itself. Otherwise, or if one has removed the record, it is a conflict. New turns of a conversation
+        follow those of this branch. All parts of the memory are merged. The other branch stays as it is, and can be
+        merged again when it has gone on.
+
+        Args:
+            name: The name of the other branch, such as "main".
+            on_conflict: What becomes of conflicts. "list": nothing is written if there are any, and all are returned.
+                "ours" or "theirs": the version of that branch counts. "newest": the one that was written last.
+            dry_run: Change nothing: return what would be done.
+            actor: Who merges; recorded in the commit.
+            reason: Why; recorded in the commit.
+
+        Raises:
+            UnknownBranchError: There is none of this name.
+            InvalidArgumentError: It is this branch itself.
+            OriginError: This memory writes as less than the user.
+            QuotaError: The records do not fit in the quota. Nothing was merged.
+            RejectedError: A policy refuses a text of the other branch. Nothing was merged.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            Proportional to what the other branch has changed, however many records there are.
+        """
+        operation = MergeBranch(branch=name, on_conflict=on_conflict, dry_run=dry_run)
+        merged: Merged = self.execute(operation, actor=actor, reason=reason)
+        return merged
+
+    def resolve_merge(
+        self,
+        merged: Merged,
+        resolutions: Mapping[str | tuple[str, str], Choice | Record],
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Merged:
+        """Write a merge whose conflicts were listed, with a decision about each.
+
+        Args:
+            merged: What `merge_branch` has returned.
+            resolutions: For the id of each conflict, "ours" or "theirs", or "both": the version of this branch stays,
+                and that of the other one is stored under the id followed by "~" and the name of the branch; or a
+                record, which is stored. An id in another part of the memory is a pair of the part and the id.
+
+        Returns:
+            The merge. If a conflict was not decided, nothing was written, and those that are left are listed.
+
+        Raises:
+            ConflictError: A branch has newer commits than when the conflicts were listed: merge again.
+            UnknownRecordError: A resolution is of no conflict.
+            And what `merge_branch` raises.
+        """
+        decided = tuple(
+            (*((RECORDS, key) if isinstance(key, str) else key), choice) for key, choice in resolutions.items()
+        )
+        operation = MergeBranch(branch=merged.branch, resolutions=decided, ours=merged.ours, theirs=merged.theirs)
+        written: Merged = self.execute(operation, actor=actor, reason=reason)
+        return written
 
     def drop_branch(self, name: str) -> BranchInfo:
         """Remove a branch, with all that only it has, and return what it was. Its name stays taken.
@@ -106,4 +194,6 @@ class Branches(NamespaceCalls):
 
     def _of_branch(self, name: str) -> Self:
         branch = Branch(self._branch.namespace, name)
-        return type(self)(self._present, branch, self._scope, self._place.origin)
+        found = type(self)(self._present, branch, self._scope, self._place.origin)
+        found._is_view = True
+        return found

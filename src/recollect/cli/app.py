@@ -69,6 +69,7 @@ class Settings:
         error_code: The exit code of an error.
         origin: The class of origin of what is written; None: "user".
         secret_file: The path of the file with the secret of an encrypted store; None means the default.
+        branch: The name of the branch; None means the main one.
     """
 
     db: str | None = None
@@ -81,6 +82,7 @@ class Settings:
     error_code: int = 1
     origin: Origin | None = None
     secret_file: str | None = None
+    branch: str | None = None
 
     @property
     def secret(self) -> Secret | None:
@@ -122,11 +124,14 @@ class Settings:
     ) -> Memory:
         """Open the memory that the command uses, as a writer of the class of origin that it states. See `_opened`."""
         memory = self._opened(create=create, read_only=read_only, read_from=read_from, **budgets)
-        if self.origin is None:
-            return memory
-        writer = memory.as_origin(self.origin)
-        writer._is_view = False  # the command closes it
-        return writer
+        try:
+            opened = memory if self.branch is None else memory.on(self.branch)
+            opened = opened if self.origin is None else opened.as_origin(self.origin)
+        except BaseException:
+            memory.close()
+            raise
+        opened._is_view = False  # the command closes it
+        return opened
 
     def _opened(
         self, *, create: bool = False, read_only: bool = False, read_from: str | None = None, **budgets: int | None
@@ -266,6 +271,7 @@ COMMANDS = {
     for module, names in {
         "benching": "bench",
         "bisecting": "bisect",
+        "branching": "branch",
         "diagnosing": "demo doctor",
         "encrypting": "decrypt encrypt key",
         "evaluating": "eval",
@@ -294,7 +300,7 @@ COMMANDS = {
 #: The commands of each section of the help, those of every day first.
 SECTIONS = {
     "Every day": "remember recall context find get grep update supersede forget stats demo",
-    "History": "history log diff bisect snapshot snapshots rollback revert",
+    "History": "history log diff bisect branch snapshot snapshots rollback revert",
     "Keep in order": "learn consolidate duplicates contradictions entities entity policies quota redact salience erase",
     "Beside the records": "glossary outline sdr",
     "Share": "import export inspect serve mcp hooks token namespaces",
@@ -450,6 +456,14 @@ _COMMON = (
         callback=_store("namespace"),
         expose_value=False,
         help="Namespace. Default: RECOLLECT_NAMESPACE, or default.",
+    ),
+    click.option(
+        "--branch",
+        metavar="NAME",
+        shell_complete=completion("branches"),
+        callback=_store("branch"),
+        expose_value=False,
+        help="Branch of the namespace (docs/branches.md). Default: main.",
     ),
     click.option(
         "--embedder",

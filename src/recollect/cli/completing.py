@@ -39,6 +39,13 @@ def namespaces(settings: Opens, incomplete: str) -> list[str]:
     return []
 
 
+def branches(settings: Opens, incomplete: str) -> list[str]:
+    """Return the branches of the namespace that begin like the word."""
+    with suppress(RecollectError), settings.open(read_only=True) as memory:
+        return [each.name for each in memory.branches() if each.name.startswith(incomplete)]
+    return []
+
+
 def ids(settings: Opens, incomplete: str) -> list[CompletionItem]:
     """Return the ids that begin like the word, each with the beginning of its text."""
     with suppress(RecollectError), settings.open(read_only=True) as memory:

@@ -38,6 +38,8 @@ MOST = 1000
 DEEPEST = 16
 #: The settings of branches: `branch/NAMESPACE`, a control character, and the name.
 _PREFIX, _MARK, _AFTER_MARK = "branch/", "\x1f", "\x20"
+#: Those of merges: `merge/NAMESPACE`, the name of the branch that was written, and that of the merged one.
+_MERGES = "merge/"
 
 
 def create(core: Core, place: Place, operation: CreateBranch) -> BranchInfo:
@@ -96,7 +98,7 @@ def drop(core: Core, place: Place, operation: DropBranch) -> BranchInfo:
             raise UnknownBranchError(branch.name, branch.namespace)
         others = [each.branch.name for each in there.values() if each.base.branch == branch]
         if others:
-            raise BranchInUseError(branch.name, others)
+            raise BranchInUseError(branch.name, ", ".join(map(repr, others)))
         noted = _noted(transaction, branch) or {}
         entry = next(iter(transaction.entries(branch, found.seq - 1)), b"") if found.seq else b""
         info = _info(found, noted)
@@ -109,7 +111,18 @@ def drop(core: Core, place: Place, operation: DropBranch) -> BranchInfo:
 
 def note_merged(transaction: Transaction, branch: Branch, seq: int, into: Branch) -> None:
     """Note that a branch was merged into another one up to a commit."""
-    _note(transaction, branch, {**(_noted(transaction, branch) or {}), "merged": {"seq": seq, "into": into.name}})
+    if transaction.base(branch) is not None:
+        _note(transaction, branch, {**(_noted(transaction, branch) or {}), "merged": {"seq": seq, "into": into.name}})
+    transaction.set_setting(_merge(into, branch), str(seq))
+
+
+def merged_upto(view: View, branch: Branch, into: Branch) -> int:
+    """Return the newest commit of a branch that was merged into another one; 0 for none."""
+    written = view.setting(_merge(into, branch))
+    try:
+        return 0 if written is None else int(written)
+    except ValueError:
+        raise DamagedStoreError("the store", f"what was merged of branch {branch.name!r} cannot be read") from None
 
 
 def _info(found: Continuing, noted: Mapping[str, Any]) -> BranchInfo:
@@ -145,6 +158,11 @@ def own_bytes(view: View, branch: Branch) -> int:
 
 def _name(branch: Branch) -> str:
     return f"{_PREFIX}{branch.namespace}{_MARK}{branch.name}"
+
+
+def _merge(into: Branch, branch: Branch) -> str:
+    """Return the name of the setting that states up to which commit a branch was merged into another one."""
+    return f"{_MERGES}{into.namespace}{_MARK}{into.name}{_MARK}{branch.name}"
 
 
 def _note(transaction: Transaction, branch: Branch, noted: Mapping[str, Any]) -> None:

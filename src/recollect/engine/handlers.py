@@ -9,7 +9,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recollect.engine import branches, history
+from recollect.engine import branches, history, merging
 from recollect.engine.bulk import add_messages, remember_all
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
@@ -53,6 +53,7 @@ from recollect.operations import (
     ForgetWhere,
     History,
     ListBranches,
+    MergeBranch,
     Operation,
     Pin,
     Probe,
@@ -367,6 +368,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     DropSnapshot: _unscoped("a snapshot, which covers the whole namespace,", history.drop_snapshot),
     CreateBranch: _unscoped("a branch, which covers the whole namespace,", branches.create),
     ListBranches: _unscoped("the branches, which cover the whole namespace,", branches.listed),
+    MergeBranch: _unscoped("a merge, which covers the whole namespace,", merging.merge),
     DropBranch: _unscoped("a branch, which covers the whole namespace,", branches.drop),
     Rollback: _unscoped("a rollback, which changes the whole namespace,", history.rollback),
     Revert: _unscoped("a revert, which changes the whole namespace,", history.revert),

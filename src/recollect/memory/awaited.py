@@ -308,6 +308,19 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         """Return this memory as it was at a past moment. See `Memory.at`."""
         return AsyncMemory(await _awaited(Memory.at)(self, target, index=index), _pool=self._pool)
 
+    @property
+    def branch_name(self) -> str:
+        """The name of the branch that is read and written. See `Memory.branch_name`."""
+        return self._wrapped.branch_name
+
+    async def branch(self, name: str, *, at: Target | None = None) -> AsyncMemory:
+        """Create a branch, and return it as a memory. See `Memory.branch`."""
+        return AsyncMemory(await _awaited(Memory.branch)(self, name, at=at), _pool=self._pool)
+
+    async def on(self, name: str) -> AsyncMemory:
+        """Return another branch of this namespace. See `Memory.on`."""
+        return AsyncMemory(await _awaited(Memory.on)(self, name), _pool=self._pool)
+
     def namespace(self, name: str) -> AsyncMemory:
         """Return another namespace of the same store. See `Memory.namespace`."""
         return AsyncMemory(self._wrapped.namespace(name), _pool=self._pool)

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from recollect.calls.calls import Item
 from recollect.calls.history import Target
 from recollect.calls.tokens import Tokenizer
+from recollect.engine.branch_results import BranchInfo, Merged
 from recollect.engine.history_results import (
     AuditFinding,
     Difference,
@@ -65,6 +66,7 @@ from recollect.operations import (
     Redaction,
     WhenFull,
 )
+from recollect.operations.branches import Choice, OnConflict
 from recollect.operations.trust import MOST_LINKED, SIGNALS, AuditSignal
 from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
@@ -121,6 +123,8 @@ class MemoryCoroutines:
         language: str | None = None,
     ) -> Bisected:
         """Find the commit that changed the answer to a question, by halving the commits between two moments, and why."""
+    async def branches(self, *, sizes: bool = False) -> list[BranchInfo]:
+        """Return the branches of this namespace, the main one first, then by name."""
     async def changes(
         self,
         since: int | str = 0,
@@ -197,6 +201,8 @@ class MemoryCoroutines:
         """Return how two moments differ: the records that were added, changed and removed, and those of other parts."""
     async def distinguish(self, records: Sequence[str | Record]) -> Record:
         """State that records are not the same and do not disagree: no two of them are reported together again."""
+    async def drop_branch(self, name: str) -> BranchInfo:
+        """Remove a branch, with all that only it has, and return what it was. Its name stays taken."""
     async def drop_snapshot(self, name: str) -> Snapshot:
         """Remove a named snapshot and return it. Its commit and all versions stay."""
     async def duplicates(
@@ -327,6 +333,16 @@ class MemoryCoroutines:
         """Return the newest commits, newest first."""
     async def merge(self, sources: Sequence[str | Record], content: str | bytes, **fields: Unpack[Fields]) -> Record:
         """Replace records by a new one that is derived from them, and return it."""
+    async def merge_branch(
+        self,
+        name: str,
+        *,
+        on_conflict: OnConflict = "list",
+        dry_run: bool = False,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Merged:
+        """Merge another branch into this one: one commit, which follows both."""
     async def merge_entities(self, alias: str, into: str, **fields: Unpack[Fields]) -> Record:
         """Say that two names are of one entity, and return the record that says so: a relation "same as"."""
     async def namespaces(self) -> list[str]:
@@ -413,6 +429,15 @@ class MemoryCoroutines:
         """Ask the question of a receipt again, as of its commit, and compare the answers."""
     async def resolve(self, found: Contradiction | Sequence[Contradiction]) -> Record:
         """Let the newer of two records supersede the older one, and return the newer one."""
+    async def resolve_merge(
+        self,
+        merged: Merged,
+        resolutions: Mapping[str | tuple[str, str], Choice | Record],
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Merged:
+        """Write a merge whose conflicts were listed, with a decision about each."""
     async def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
         """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     async def rollback(

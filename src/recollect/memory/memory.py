@@ -17,7 +17,7 @@ from recollect.common.uncopied import Uncopied
 from recollect.engine.history_results import Replayed
 from recollect.engine.results import Export
 from recollect.errors import InvalidArgumentError, OriginError, RecollectError, ScopeError
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import MAIN, Branch
 from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
 from recollect.memory.bisection.calls import Bisection
@@ -50,9 +50,6 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Bisection, Uncopied):
     raise ClosedError after it was closed, ForkedError in a fork of the process that opened it, and StoreError if it
     fails.
     """
-
-    #: Whether it is another memory that writes as another class of origin.
-    _is_view = False
 
     def prove(self, id: str, *, at: int | None = None, part: str | None = None) -> Proof:  # noqa: A002 - the field's name
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON.
@@ -319,7 +316,8 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Bisection, Uncopied):
 
     def __repr__(self) -> str:
         scope = f" scoped to {self._scope}" if self._scope.fixed else ""
-        return f"<Memory {self.name!r} of {self._executor.location}{scope}>"
+        branch = "" if self.branch_name == MAIN else f", branch {self.branch_name!r},"
+        return f"<Memory {self.name!r}{branch} of {self._executor.location}{scope}>"
 
 
 def namespace_name(value: object) -> str:

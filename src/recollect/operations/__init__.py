@@ -32,7 +32,7 @@ from recollect.operations.base import (
     from_json,
     plain,
 )
-from recollect.operations.branches import CreateBranch, DropBranch, ListBranches, branch_name
+from recollect.operations.branches import CreateBranch, DropBranch, ListBranches, MergeBranch, branch_name
 from recollect.operations.history import (
     At,
     Diff,
@@ -161,6 +161,7 @@ __all__ = [
     "IfExists",
     "ListBranches",
     "Merge",
+    "MergeBranch",
     "MinConfidence",
     "Missing",
     "Namespaces",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from recollect.ledger.commits import MAIN, Branch, Stored
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS
+from recollect.operations.branches import OnConflict
 from recollect.stores.base import Store, View
 from recollect.stores.memory import MemoryStore
 from recollect.stores.replaying import Replayer
@@ -31,7 +33,7 @@ from recollect.testing.machine import TickingClock, memory_on
 
 #: The records and the keys of a branch after a commit: id -> text, and key -> value.
 State: TypeAlias = tuple[dict[str, str], dict[str, bytes]]
-IDS = st.sampled_from([f"r{number}" for number in range(5)])
+IDS = st.sampled_from([f"r{number}" for number in range(3)])
 NAMES = st.sampled_from(["one", "two", "three", "four"])
 _KEY = "k"
 _LATE = 2**60
@@ -130,13 +132,20 @@ class Line:
 
     Attributes:
         states: What it has after each commit, from the empty one on.
+        stamps: When each of these commits was made.
         base: The name of the branch that it continues, and the commit.
         own_heads: Whether it was written.
     """
 
     states: list[State] = field(default_factory=lambda: [({}, {})])
+    stamps: list[int] = field(default_factory=lambda: [0])
     base: tuple[str, int] | None = None
     own_heads: bool = True
+
+    def add(self, state: State, stamp: int) -> None:
+        """Add a commit."""
+        self.states.append(state)
+        self.stamps.append(stamp)
 
 
 def branch_machine(
@@ -153,14 +162,17 @@ def branch_machine(
             self.memory = memory_on(open_store(), clock=self.clock, through=through)
             self.lines = {MAIN: Line()}
             self.used = {MAIN}
-            self.erased: set[str] = set()  # texts: each is written once
+            self.erased: set[tuple[str, str]] = set()  # ids and texts: each text is written once
             self.texts = 0
+            self.turns: set[str] = set()  # those of turns
+            self.merged: dict[tuple[str, str], int] = {}  # (into, of) -> the commit up to which it was merged
+            self.now = 0
 
         # What the model says
 
         def shown(self, state: State) -> State:
             """Return a state as it is read now: without what was erased since."""
-            return {each: text for each, text in state[0].items() if text not in self.erased}, state[1]
+            return {each: text for each, text in state[0].items() if (each, text) not in self.erased}, state[1]
 
         def commit(
             self, name: str, records: dict[str, str] | None = None, keys: dict[str, bytes] | None = None
@@ -171,7 +183,11 @@ def branch_machine(
             new = shown[0] if records is None else records, shown[1] if keys is None else keys
             line.own_heads = True
             if new != known:
-                line.states.append(new)
+                self.add(name, new)
+
+        def add(self, name: str, state: State) -> None:
+            self.now += 1
+            self.lines[name].add(state, self.now)
 
         def on(self, name: str) -> Memory:
             return self.memory if name == MAIN else self.memory.on(name)
@@ -188,6 +204,8 @@ def branch_machine(
             fields: dict[str, Any] = {"ttl": 10**6} if expires else {}
             if turn:
                 fields |= {"conversation": "c", "role": "user", "position": self.texts % 3}
+            if turn or self.shown(self.lines[name].states[-1])[0].get(record_id) in self.turns:  # it stays one
+                self.turns.add(text)
             self.on(name).remember(text, id=record_id, if_exists="update", **fields)
             self.commit(name, {**self.shown(self.lines[name].states[-1])[0], record_id: text})
 
@@ -207,23 +225,32 @@ def branch_machine(
             self.on(name).keyed.write(_KEY, value)
             self.commit(name, keys={_KEY: value})
             if len(self.lines[name].states) == before:  # the version of a key counts up, also for an equal value
-                self.lines[name].states.append(self.shown(self.lines[name].states[-1]))
+                self.add(name, self.shown(self.lines[name].states[-1]))
 
         @rule(data=st.data(), record_id=IDS, redact=st.booleans())
         def erase(self, data: st.DataObject, record_id: str, redact: bool) -> None:
             name = self.pick(data)
             ever = {each: {s[0].get(record_id) for s in line.states} - {None} for each, line in self.lines.items()}
-            texts = set().union(*ever.values())
+            texts = {(record_id, str(text)) for texts in ever.values() for text in texts}
             if not texts - self.erased:
                 return
             self.on(name).erase(record_id, redact=redact)
+            written = self.lines[name]
+            is_late = not written.own_heads and written.states[-1] != self.shown(written.states[-1])
+            written.own_heads = True
             for each, line in self.lines.items():
-                if line.own_heads and ever[each]:
-                    line.states.append(line.states[-1])  # the commit of the erasure, also of former versions alone
-            self.erased |= {str(text) for text in texts}
+                if line.own_heads and (ever[each] or (each == name and is_late)):
+                    self.add(each, line.states[-1])  # the commit of the erasure, also of former versions alone
+            self.erased |= texts | {("", text) for _, text in texts}
             for line in self.lines.values():
                 if line.own_heads:
                     line.states[-1] = self.shown(line.states[-1])
+                if redact:  # what is stored under the id later has nothing to do with this
+                    named = [
+                        ({("" if each == record_id else each): text for each, text in s[0].items()}, s[1])
+                        for s in line.states
+                    ]
+                    line.states = named
 
         @rule(data=st.data(), new=NAMES)
         def create(self, data: st.DataObject, new: str) -> None:
@@ -241,7 +268,7 @@ def branch_machine(
             base = name, seq
             while (further := self.lines[base[0]].base) is not None and seq <= further[1]:
                 base = further[0], seq
-            self.lines[new] = Line(line.states[: seq + 1], base, own_heads=False)
+            self.lines[new] = Line(line.states[: seq + 1], line.stamps[: seq + 1], base, own_heads=False)
 
         @precondition(lambda self: len(self.lines) > 1)
         @rule(data=st.data())
@@ -261,6 +288,70 @@ def branch_machine(
                 raise AssertionError("a branch that was dropped can be read")
             except UnknownBranchError:
                 pass
+
+        @precondition(lambda self: len(self.lines) > 1)
+        @rule(data=st.data(), on_conflict=st.sampled_from(["list", "ours", "theirs"]))
+        def merge(self, data: st.DataObject, on_conflict: OnConflict) -> None:
+            into = self.pick(data)
+            of = data.draw(st.sampled_from(sorted(self.lines.keys() - {into})))
+            ours, theirs = self.lines[into], self.lines[of]
+            base, since = self.meeting(into, of)
+            merged = self.on(into).merge_branch(of, on_conflict=on_conflict)
+            if since >= len(theirs.states) - 1:
+                assert not merged
+                return
+            before, own, other = (self.shown(each)[0] for each in (base, ours.states[-1], theirs.states[-1]))
+            records, conflicts = dict(own), set()
+            for record_id in sorted({*before, *own, *other}):
+                b, o, t = (each.get(record_id) for each in (before, own, other))
+                if t in (b, o) or not self.has_changed(theirs, since, record_id):
+                    continue
+                if o != b and b is None and {o, t} <= self.turns:
+                    records[f"{record_id}~{of}"] = str(t)
+                elif o != b:
+                    conflicts.add(record_id)
+                if o == b or (record_id in conflicts and on_conflict == "theirs"):
+                    records.pop(record_id, None)
+                    records |= {} if t is None else {record_id: t}
+            found = {each.id for each in merged.conflicts if each.part == "records"}
+            assert found == (conflicts if on_conflict == "list" else set())
+            if on_conflict == "list" and merged.conflicts:
+                assert not merged
+                ours.own_heads = True
+                return
+            assert merged.seq == len(ours.states)
+            key = self.on(into).keyed.read(_KEY)
+            assert key in (ours.states[-1][1].get(_KEY), theirs.states[-1][1].get(_KEY))
+            self.merged[into, of] = len(theirs.states) - 1
+            ours.own_heads = True
+            self.add(into, (records, {} if key is None else {_KEY: key}))
+
+        def has_changed(self, line: Line, since: int, record_id: str) -> bool:
+            first, last = (line.states[each][0].get(record_id) for each in (since, -1))
+            return first != last
+
+        def meeting(self, into: str, of: str) -> tuple[State, int]:
+            """Return the newest state that two branches have in common, and the commit of the other one."""
+            own, other = self.line(into), self.line(of)
+            name, since = max(
+                ((each, min(own[each], other[each])) for each in own.keys() & other.keys()), key=itemgetter(1)
+            )
+            known = [(self.lines[name], since)]
+            if (taken := self.merged.get((into, of), 0)) > since:
+                known, since = [*known, (self.lines[of], taken)], taken
+            if given := self.merged.get((of, into), 0):
+                known.append((self.lines[into], given))
+            line, seq = max(known, key=lambda each: each[0].stamps[each[1]])
+            return line.states[seq], since
+
+        def line(self, name: str) -> dict[str, int]:
+            out, seq, following = {}, len(self.lines[name].states) - 1, name
+            while True:
+                out[following] = seq
+                base = self.lines[following].base
+                if base is None:
+                    return out
+                following, seq = base[0], min(seq, base[1])
 
         @rule(data=st.data())
         def roll_back(self, data: st.DataObject) -> None:

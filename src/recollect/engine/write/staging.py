@@ -101,6 +101,7 @@ class Staging(Naming):
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
         self._resolved: dict[str, Resolved] = {}  # ids that were looked up, and not written since
+        self._merged: tuple[Parent, ...] = ()  # the commits of other branches that are merged
         self._erased: dict[str, tuple[Sequence[bytes], bool]] = {}  # versions to erase, and whether to redact their id
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
@@ -284,6 +285,10 @@ class Staging(Naming):
             self._pending[record_id] = Change(record_id, version, None, "erased")
             self._journal.append(record_id)
 
+    def follow(self, parent: Parent) -> None:
+        """Let the commit follow one of another branch, too, which is merged."""
+        self._merged += (parent,)
+
     @property
     def erases(self) -> bool:
         """True if payloads are removed."""
@@ -361,7 +366,7 @@ class Staging(Naming):
         changes = tuple(
             [each for each in self._pending.values() if each.before != each.after or each.cause == "erased"]
         )
-        if not changes:
+        if not changes and not self._merged:
             return None
         head = self._tx.head(self._branch)
         self.before, last = head.root.hash, head.micros
@@ -374,6 +379,7 @@ class Staging(Naming):
         parents: tuple[Parent, ...] = ((self._branch.name, head.seq),) if head.seq else ()
         if self._branch.name != MAIN:
             parents = parents_of(self._tx, self._branch, head)
+        parents += self._merged
         trie = self._tries.take(self._tx, self._branch, self._branch)
         commit = Commit(
             namespace=self._branch.namespace,

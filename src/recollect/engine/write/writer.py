@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 
 from recollect.common.deadlines import checked
@@ -279,6 +279,39 @@ class Writer(Judging):
         elif replaced.origin == existing.effective_origin:
             replaced = replaced.changed(origin=existing.origin)
         return replaced.hash == existing.hash
+
+    def take(self, record_id: str, record: Record | None, cause: str = "forgotten") -> None:
+        """Make what another branch has under an id the live record here, as the policies and the quota allow it.
+
+        Args:
+            record_id: The stored id.
+            record: The record; None: it is removed.
+            cause: Why it was removed there.
+
+        Raises:
+            QuotaError: It does not fit in the quota.
+            RejectedError: The policies of the namespace do not allow it.
+        """
+        before = self.live(record_id)
+        if record is None:
+            self._drop(record_id, cause)
+        else:
+            admitted = self.admission.record(record, before)
+            self._stored(admitted, self._outcome(admitted, "updated"))
+
+    def add_beside(self, record: Record, branch: str) -> None:
+        """Store a record of another branch under a free id: its own one, followed by the name of the branch.
+
+        Raises:
+            InvalidRecordError: That id is too long.
+            QuotaError: It does not fit in the quota.
+            RejectedError: The policies of the namespace do not allow it.
+        """
+        beside = f"{record.id}~{branch}"
+        free = next(
+            each for number in count(1) if not self._known(each := beside if number == 1 else f"{beside}~{number}")
+        )
+        self.take(free, record.changed(id=free))
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
         """Change fields of a record.

@@ -100,9 +100,9 @@ class Continued:
         before = [] if since >= self.seq else self._view.lives(self.base, since, self.seq)
         return list(dict.fromkeys((*before, *self._view.changed(self.own, since))))
 
-    def last_touched(self, since: int) -> dict[str, int]:
-        before = {} if since >= self.seq else self._view.last_touched(self.base, since, self.seq)
-        return before | self._view.last_touched(self.own, since)
+    def last_touched(self, since: int, upto: int) -> dict[str, int]:
+        before = {} if since >= self.seq else self._view.last_touched(self.base, since, min(upto, self.seq))
+        return before if upto <= self.seq else before | self._view.last_touched(self.own, since, upto)
 
     def last_commits(self, record_ids: Sequence[str], upto: int) -> dict[str, int]:
         before = self._view.last_commits(self.base, record_ids, min(upto, self.seq))
@@ -126,9 +126,9 @@ class Continued:
             yield from islice(self._view.entries(self.base, since), self.seq - since)
         yield from self._view.entries(self.own, since)
 
-    def newest_with(self, root: bytes) -> int | None:
-        found = self._view.newest_with(self.own, root)
-        return self._view.newest_with(self.base, root, self.seq) if found is None else found
+    def newest_with(self, root: bytes, upto: int) -> int | None:
+        found = self._view.newest_with(self.own, root, upto)
+        return self._view.newest_with(self.base, root, min(upto, self.seq)) if found is None else found
 
     def versions_at(self, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
         before = self._view.versions_at(self.base, record_ids, min(seq, self.seq))
@@ -147,7 +147,11 @@ class Continued:
         return before if upto <= self.seq else before | self._view.lives(self.own, after, upto)
 
     def has_erased(self, since: int) -> bool:
-        return (since < self.seq and self._view.has_erased(self.base, since)) or self._view.has_erased(self.own, since)
+        return self.erased_between(since, _END)
+
+    def erased_between(self, since: int, upto: int) -> bool:
+        before = since < self.seq and self._view.erased_between(self.base, since, min(upto, self.seq))
+        return before or self._view.erased_between(self.own, since, upto)
 
     def versions_of(self, record_id: str) -> list[Version]:
         """Return the versions that an id has or had here or in the base, also after the common commit."""

@@ -553,7 +553,7 @@ class SqlView(ABC):
 
     def last_touched(self, branch: Branch, since: int, upto: int = _ALL) -> dict[str, int]:
         if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
-            return of_base.last_touched(since)
+            return of_base.last_touched(since, upto)
         rows = self._sql(
             "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
             # Without the plus, SQLite would read all changes in order of id instead of sorting those of a few commits.
@@ -680,7 +680,7 @@ class SqlView(ABC):
 
     def newest_with(self, branch: Branch, root: bytes, upto: int = _ALL) -> int | None:
         if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
-            return of_base.newest_with(root)
+            return of_base.newest_with(root, upto)
         sql = f"SELECT seq, root, {self._parts_column} FROM commits c WHERE branch = ? AND seq <= ? ORDER BY seq DESC"
         rows = self._sql(sql, (self._branch(branch), upto))
         return next((seq for seq, own, parts in rows if root in (own, stated_root(own, self._parts(seq, parts)))), None)
@@ -713,6 +713,13 @@ class SqlView(ABC):
         if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
             return of_base.has_erased(since)
         return next(self._sql(HAS_ERASED, (self._branch(branch), since)), None) is not None
+
+    def erased_between(self, branch: Branch, since: int, upto: int) -> bool:
+        """Return whether a commit after `since` and up to `upto` erased a record."""
+        if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:
+            return of_base.erased_between(since, upto)
+        sql = "SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND seq <= ? AND cause = 'erased' LIMIT 1"
+        return next(self._sql(sql, (self._branch(branch), since, upto)), None) is not None
 
     def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
         if branch.name != MAIN and (of_base := self._of_base(branch)) is not None:

@@ -282,7 +282,11 @@ class Examination:
             except ValueError as error:
                 parts = None
                 yield f"{at}: {error}"
-            if not made and (parts is None or parts == (self._heads_of_parts.get(branch) if seq > 1 else ())):
+            if (
+                not made
+                and len(decoded) < 2
+                and (parts is None or parts == (self._heads_of_parts.get(branch) if seq > 1 else ()))
+            ):
                 yield f"{at} has lost its changes"
             self._heads_of_parts[branch] = parts
             for each in parts or ():

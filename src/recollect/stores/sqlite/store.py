@@ -55,7 +55,7 @@ from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.locks import FileLocks
 from recollect.stores.sqlite.names import uncomposed_heads
 from recollect.stores.sqlite.renewing import Renewal
-from recollect.stores.sqlite.schema import APPLICATION_ID, BRANCHED_FORMAT, ENCRYPTED_ID, KEYED_IDS, PAGE_CHECKSUMS
+from recollect.stores.sqlite.schema import APPLICATION_ID, ENCRYPTED_ID, KEYED_IDS, PAGE_CHECKSUMS
 from recollect.stores.sqlite.view import SqliteTransaction, SqliteView
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.connections import differing_table, few_steps, has_snapshot, in_turn, structure
@@ -258,7 +258,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
             self.zone = str(meta.get("zone", "UTC"))
         except (KeyError, TypeError, ValueError):
             raise DamagedStoreError(self.path, "its table meta lacks entries that every store has") from None
-        if least_reader > (known := max(schema.FORMAT, BRANCHED_FORMAT)):
+        if least_reader > (known := max(schema.FORMAT, schema.BRANCHED_FORMAT)):
             raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {known}")
         if self.format < schema.READS_FROM:
             raise OlderFormatError(self.path, f"it has format {self.format}")
@@ -337,7 +337,7 @@ class SqliteStore(GroupWriter[SqliteTransaction]):
 
     def _why_not_write(self, least_writer: int) -> str:
         """Return why this release must not write to the file; "" if it may."""
-        if least_writer > (known := max(schema.FORMAT, BRANCHED_FORMAT)):
+        if least_writer > (known := max(schema.FORMAT, schema.BRANCHED_FORMAT)):
             return f"writing to it needs format {least_writer}, this release has {known}"
         if self.has_checksums and not checksums.available():
             return "its pages have checksums, which this SQLite cannot write: pip install --force-reinstall apsw"

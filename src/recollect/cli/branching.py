@@ -1,0 +1,174 @@
+"""The commands of branches: branch list, new, merge, drop."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from recollect.calls.calls import zone_of_store
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, completion, print_json
+from recollect.common.reprs import line
+from recollect.engine.branch_results import Conflict, Merged
+from recollect.ledger.commits import RESERVED
+from recollect.ledger.parts import RECORDS
+from recollect.operations import MergeBranch, target_of
+from recollect.operations.branches import CHOICES, ON_CONFLICT, Choice, OnConflict
+from recollect.records.record import Record
+
+_NAME = click.argument("name", shell_complete=completion("branches"))
+#: The exit code of a merge that conflicts have prevented.
+_CONFLICTS = 1
+
+
+@app.group()
+def branch() -> None:
+    """Lines of history of a namespace that go on separately, and are merged."""
+
+
+@branch.command("list")
+@click.option("--sizes", is_flag=True, help="Count the records and bytes of each, too.")
+@common
+def list_branches(settings: Settings, sizes: bool) -> None:
+    """List the branches."""
+    with settings.open() as memory:
+        found, zone = memory.branches(sizes=sizes), zone_of_store(memory)
+    if settings.as_json:
+        print_json([each.to_json() for each in found])
+        return
+    right = {"justify": "right"}
+    columns: list[tuple[str, dict[str, Any]]] = [
+        ("name", {"overflow": "fold"}),
+        ("commit", right),
+        ("continues", {}),
+        ("created", {"no_wrap": True}),
+    ]
+    columns += [("merged", {}), *([("records", right), ("own bytes", right)] if sizes else [])]
+    rows = []
+    for each in found:
+        merged = "" if each.merged_into is None else f"{each.merged_seq} into {render.plain(each.merged_into)}"
+        row = [
+            render.plain(each.name),
+            str(each.seq),
+            "" if each.base is None else f"{render.plain(each.base)}, commit {each.base_seq}",
+            "" if each.created is None else render.moment(each.created, zone),
+            merged,
+        ]
+        rows.append(tuple(row + ([f"{each.records:,}", f"{each.own_bytes:,}"] if sizes else [])))
+    render.table(tuple(columns), rows)
+
+
+@branch.command()
+@_NAME
+@click.option("--at", metavar="MOMENT", help="The moment that it continues: as --at of `recollect find`. Default: now.")
+@common
+def new(settings: Settings, name: str, at: str | None) -> None:
+    """Create the branch NAME, which continues the one of --branch. Use it with --branch NAME."""
+    with settings.open() as memory:
+        made = memory.branch(name, at=None if at is None else target_of(at, zone_of_store(memory)))
+        info = next(each for each in memory.branches() if each.name == made.branch_name)
+    if settings.as_json:
+        print_json(info.to_json())
+    else:
+        click.echo(f"created: branch {info.name!r} continues {info.base!r} after commit {info.base_seq}")
+
+
+@branch.command()
+@_NAME
+@click.option(
+    "--on-conflict",
+    type=click.Choice(ON_CONFLICT),
+    default="list",
+    help="What becomes of a record that both have changed. Default: list: nothing is merged, and all are shown.",
+)
+@click.option(
+    "--resolve",
+    "resolutions",
+    metavar="ID=CHOICE",
+    multiple=True,
+    help="What becomes of the conflict of a record: ours, theirs or both. May be repeated. PART:ID=CHOICE for a part.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be merged.")
+@click.option("--reason", help="Why; recorded in the commit.")
+@common
+def merge(
+    settings: Settings,
+    name: str,
+    on_conflict: OnConflict,
+    resolutions: tuple[str, ...],
+    dry_run: bool,
+    reason: str | None,
+) -> None:
+    """Merge the branch NAME into the one of --branch.
+
+    Changes of different fields are joined. If conflicts are left, nothing is merged, and the exit code is 1.
+    """
+    operation = MergeBranch(
+        branch=name,
+        on_conflict=on_conflict,
+        resolutions=tuple(map(_resolution, resolutions)),
+        dry_run=dry_run,
+    )
+    with settings.open() as memory:
+        merged: Merged = memory.execute(operation, reason=reason)
+    if settings.as_json:
+        print_json(merged.to_json())
+    else:
+        _print_merged(merged, dry_run)
+    if merged.conflicts:
+        sys.exit(_CONFLICTS)
+
+
+def _resolution(written: str) -> tuple[str, str, Choice]:
+    """Return the part, the id and the choice of a `--resolve`."""
+    key, _, choice = written.rpartition("=")
+    decided = next((each for each in CHOICES if each == choice), None)
+    if decided is None or not key:
+        raise click.UsageError(f"--resolve {written!r} must be ID=CHOICE, where a choice is {', '.join(CHOICES)}")
+    part, colon, record_id = key.partition(":")
+    return (part, record_id, decided) if colon and part in (RECORDS, *RESERVED) else (RECORDS, key, decided)
+
+
+def _print_merged(merged: Merged, dry_run: bool) -> None:
+    for each in merged.conflicts:
+        click.echo(_conflict(each))
+    if merged.conflicts:
+        click.echo(f"nothing was merged: {len(merged.conflicts)} conflicts (--resolve ID=ours, or --on-conflict)")
+    elif merged.seq is None and not (dry_run and _would(merged)):
+        click.echo(f"nothing to merge: branch {merged.branch!r} has nothing that this one lacks")
+    else:
+        parts = "".join(f", {count} of {name}" for name, count in merged.parts.items())
+        what = "would be merged" if dry_run else f"merged in commit {merged.seq}"
+        click.echo(f"{what}: {merged.taken} taken, {merged.joined} joined, {merged.kept} kept{parts}")
+
+
+def _would(merged: Merged) -> bool:
+    """Return whether a merge would change anything."""
+    return bool(merged.taken or merged.joined or merged.kept or merged.parts)
+
+
+def _conflict(conflict: Conflict) -> str:
+    part = "" if conflict.part == RECORDS else f"{conflict.part}:"
+    fields = f" ({', '.join(conflict.fields)})" if conflict.fields else ""
+    sides = {"base": conflict.base, "ours": conflict.ours, "theirs": conflict.theirs}
+    shown = "\n".join(f"  {name:<7} {_text(record)}" for name, record in sides.items())
+    return f"conflict: {part}{conflict.id}{fields}\n{shown}"
+
+
+def _text(record: Record | None) -> str:
+    return "(none)" if record is None else line(record.content, 100)
+
+
+@branch.command()
+@_NAME
+@common
+def drop(settings: Settings, name: str) -> None:
+    """Remove the branch NAME with all that only it has. Its name is not used again."""
+    with settings.open() as memory:
+        dropped = memory.drop_branch(name)
+    if settings.as_json:
+        print_json(dropped.to_json())
+    else:
+        click.echo(f"dropped: branch {dropped.name!r}, which had {dropped.seq} commits")
