@@ -15,6 +15,7 @@ from recollect.cli.app import USER_VARIABLE, BytesText, NumberRange, Settings, a
 from recollect.cli.browsing import open_browser, opening_file
 from recollect.common.platforms import check_server
 from recollect.errors import InvalidArgumentError, MissingExtraError, UnsupportedError
+from recollect.ledger.commits import MAIN
 from recollect.memory import Memory
 from recollect.observe import traced
 from recollect.policies import LEVELS
@@ -384,6 +385,9 @@ def _stated() -> frozenset[str]:
     help="What its user may do; own: find, read, correct, forget, erase and download records of --user.",
 )
 @click.option("--allow", "namespaces", multiple=True, metavar="NAMESPACE", help="Only this namespace. Default: all.")
+@click.option(
+    "--allow-branch", "branches", multiple=True, metavar="BRANCH", help='This branch; "*": all. Default: main alone.'
+)
 @click.option("--user", metavar="NAME", help="Only records of this user.")
 @click.option("--agent", metavar="NAME", help="Only records of this agent.")
 @click.option("--conversation", metavar="NAME", help="Only records of this conversation.")
@@ -399,6 +403,7 @@ def token(
     tokens: Path,
     right: Allowed,
     namespaces: tuple[str, ...],
+    branches: tuple[str, ...],
     user: str | None,
     agent: str | None,
     conversation: str | None,
@@ -414,15 +419,20 @@ def token(
     if right == OWN and user is None:
         raise InvalidArgumentError("right", right, "is that of a user on records of their own: add --user NAME")
     stated = {"NAME": name, "user": user, "agent": agent, "conversation": conversation}
-    for option, value in (*stated.items(), *(("allow", each) for each in namespaces)):
+    for option, value in (
+        *stated.items(),
+        *(("allow", each) for each in namespaces),
+        *(("allow-branch", each) for each in branches),
+    ):
         if value is not None and not value.strip():  # it would allow more than was meant, or be no token at all
             raise InvalidArgumentError(option, value, "is empty: name one, or leave the option out")
     scope = {key: value for key, value in (("user", user), ("agent", agent), ("conversation", conversation)) if value}
     made = new_token()
     origin = origin or default_origin(right)
-    add_entry(tokens, entry(name, made, right, namespaces, scope, origin))
+    add_entry(tokens, entry(name, made, right, namespaces, scope, origin, branches))
     if settings.as_json:
         allowed = {"right": right, "namespaces": list(namespaces) or None, "scope": scope, "origin": origin}
+        allowed["branches"] = list(branches) or [MAIN]
         print_json({"name": name, "token": made, **allowed})
     else:
         click.echo(made)

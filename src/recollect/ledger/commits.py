@@ -12,6 +12,7 @@ from recollect.arguments.json_form import form_of, is_result, json_form
 from recollect.ledger.merkle import Root
 from recollect.ledger.parts import RECORDS, PartHead, stated_root
 from recollect.records.codec import datetime_of, microseconds
+from recollect.records.names import MAIN as MAIN
 
 #: The possible causes of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
@@ -34,10 +35,6 @@ def reserve(name: str) -> None:
 def reserved_namespace(owner: str, what: str) -> str:
     """Return the name of a namespace that belongs to another one."""
     return f"{owner}{_RESERVED_MARK}{what}"
-
-
-#: The name of the branch that every namespace begins with.
-MAIN = "main"
 
 
 class Branch(NamedTuple):

@@ -313,6 +313,9 @@ class AsyncMemory(_CallsWrapper[Memory], MemoryCoroutines):
         """The name of the branch that is read and written. See `Memory.branch_name`."""
         return self._wrapped.branch_name
 
+    def _of_branch(self, name: str) -> AsyncMemory:
+        return AsyncMemory(self._wrapped._of_branch(name), _pool=self._pool)
+
     async def branch(self, name: str, *, at: Target | None = None) -> AsyncMemory:
         """Create a branch, and return it as a memory. See `Memory.branch`."""
         return AsyncMemory(await _awaited(Memory.branch)(self, name, at=at), _pool=self._pool)

@@ -114,12 +114,14 @@ from recollect.operations.writes import (
     Touch,
     Update,
 )
+from recollect.records.names import MAIN
 from recollect.text.languages import check_tag
 
 __all__ = [
     "ABSENT",
     "AUTO_CONFIDENCE",
     "IF_EXISTS",
+    "MAIN",
     "MAX_TTL_S",
     "MESSAGE_FIELDS",
     "MISSING_IDS",

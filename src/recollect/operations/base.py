@@ -91,6 +91,11 @@ class Operation:
         return self.right
 
     @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the branches that it concerns besides the one where it is executed."""
+        return ()
+
+    @property
     def concerns_all(self) -> bool:
         """True if all namespaces of the store are concerned, by the operation or one in it: it needs a grant of all."""
         return self.of_store

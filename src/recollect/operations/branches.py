@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_choice, check_count, check_flag, check_text
 from recollect.errors import InvalidArgumentError
-from recollect.ledger.commits import MAIN
 from recollect.operations.base import ADMIN, READ, WRITE, Operation
+from recollect.records.names import MAIN
 from recollect.records.record import Record
 from recollect.text.unicode import nfc
 

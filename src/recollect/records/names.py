@@ -12,6 +12,8 @@ from typing import Any, TypeGuard
 from recollect.errors import InvalidRecordError
 from recollect.text.unicode import has_surrogate, nfc
 
+#: The name of the branch that every namespace begins with.
+MAIN = "main"
 MAX_ID_BYTES = 255
 MAX_NAME_BYTES = 1000
 #: The fields that are names, next to the tags.

@@ -5,6 +5,7 @@
     hash = "sha256:5e88..."
     right = "write"                # read, write or admin; own: what a user may do with records of their own
     namespaces = ["team"]          # all of the store, if absent
+    branches = ["main"]            # that alone, if absent; ["*"] for all
     scope = { user = "ana" }       # the whole of each namespace, if absent
     origin = "user"                # whose word what it writes is, at most (docs/trust.md); "assistant" if absent
 
@@ -25,12 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import InvalidArgumentError, RecollectError, TokenError
+from recollect.operations import MAIN
 from recollect.operations.base import ADMIN
 from recollect.records.origins import ASSISTANT, ORIGINS, OWNER, USER, Origin
 from recollect.wire import ALLOWED, OWN, Allowed, Grant, scope_from_json
 
 _log = logging.getLogger("recollect.server")
-_KEYS = frozenset(("name", "hash", "right", "namespaces", "scope", "origin"))
+_KEYS = frozenset(("name", "hash", "right", "namespaces", "branches", "scope", "origin"))
+#: In place of the names of branches: all of them.
+_ALL = "*"
 _HASH = re.compile("sha256:[0-9a-f]{64}")
 #: The largest file of tokens, in bytes.
 _MOST_BYTES = 2**20
@@ -106,11 +110,14 @@ def entry(
     namespaces: tuple[str, ...],
     scope: Mapping[str, str],
     origin: Origin | None = None,
+    branches: tuple[str, ...] = (),
 ) -> str:
     """Return what the file has for a token."""
     lines = ["[[token]]", f"name = {_quoted(name)}", f'hash = "{hash_of(token)}"', f'right = "{right}"']
     if namespaces:
         lines.append(f"namespaces = [{', '.join(map(_quoted, namespaces))}]")
+    if branches:
+        lines.append(f"branches = [{', '.join(map(_quoted, branches))}]")
     if scope:
         lines.append(f"scope = {{ {', '.join(f'{key} = {_quoted(value)}' for key, value in scope.items())} }}")
     if origin is not None:
@@ -187,6 +194,9 @@ def _entry(path: Path, number: int, data: Any) -> tuple[str, Grant]:
         isinstance(namespaces, list) and namespaces and all(isinstance(name, str) and name for name in namespaces)
     ):
         raise wrong("has namespaces that are not a list of names")
+    branches = data.get("branches", [MAIN])
+    if not isinstance(branches, list) or not branches or not all(isinstance(name, str) and name for name in branches):
+        raise wrong("has branches that are not a list of names")
     name = data.get("name")
     if name is not None and not isinstance(name, str):
         raise wrong("has a name that is no text")
@@ -201,7 +211,13 @@ def _entry(path: Path, number: int, data: Any) -> tuple[str, Grant]:
         raise wrong(f"has no origin of {', '.join(ORIGINS)}")
     allowed = None if namespaces is None else frozenset(namespaces)
     return data["hash"], Grant(
-        right=data["right"], namespaces=allowed, scope=scope, actor=name, client=data["hash"], origin=origin
+        right=data["right"],
+        namespaces=allowed,
+        branches=None if _ALL in branches else frozenset(branches),
+        scope=scope,
+        actor=name,
+        client=data["hash"],
+        origin=origin,
     )
 
 

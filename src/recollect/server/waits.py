@@ -100,5 +100,5 @@ class Waits:
         memory = self._served.reading()
         if self._awaited is None or self._awaited[0] is not memory:
             self._awaited = memory, AsyncMemory(memory)
-        out = self._awaited[1].namespace(place.branch.namespace)
+        out = self._awaited[1].namespace(place.branch.namespace)._of_branch(place.branch.name)
         return out.scoped(**dict(place.scope.fixed)) if place.scope.fixed else out

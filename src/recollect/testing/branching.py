@@ -193,7 +193,8 @@ def branch_machine(
             return self.memory if name == MAIN else self.memory.on(name)
 
         def pick(self, data: st.DataObject) -> str:
-            return data.draw(st.sampled_from(sorted(self.lines)))
+            name: str = data.draw(st.sampled_from(sorted(self.lines)))
+            return name
 
         # Rules
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from recollect.engine.scope import BY_TOKEN, Client, Place, Scope
 from recollect.errors import AccessError, OriginError, ScopeError
 from recollect.ledger.commits import Branch
-from recollect.operations import At, Erase, ExecuteBatch, Operation, Stats, Update
+from recollect.operations import At, Erase, ExecuteBatch, ListBranches, Operation, Stats, Update
 from recollect.operations import Namespaces as NamespacesOperation
 from recollect.operations.base import ADMIN, READ, RIGHTS, Right
 from recollect.records.origins import OWNER, RANKS, USER, Origin
@@ -41,6 +41,7 @@ class Grant:
     Attributes:
         right: "read", "write" or "admin"; or "own", of a user: what the user may do with records of their own.
         namespaces: The namespaces; None: all of the store.
+        branches: The names of the branches of each; None: all.
         scope: The scope that the client cannot leave; empty: the whole of each namespace.
         actor: The name of its token, which commits name as the actor.
         by: What limits the client to this, and what to do about it, for messages; default: its token.
@@ -51,6 +52,7 @@ class Grant:
 
     right: Allowed = ADMIN
     namespaces: frozenset[str] | None = None
+    branches: frozenset[str] | None = None
     scope: Scope = field(default_factory=Scope)
     actor: str | None = None
     by: tuple[str, str] | None = None
@@ -81,6 +83,11 @@ class Grant:
     def _check_namespace(self, branch: Branch) -> None:
         if self.namespaces is not None and branch.owner.namespace not in self.namespaces:
             raise AccessError(f"the namespace {branch.owner.namespace!r}")
+        self._check_branch(branch.name)
+
+    def _check_branch(self, name: str) -> None:
+        if self.branches is not None and name not in self.branches:
+            raise AccessError(f"the branch {name!r}")
 
     def allows(self, operation: type[Operation], branch: Branch) -> bool:
         """Return whether a kind of operation is allowed in a namespace."""
@@ -105,6 +112,8 @@ class Grant:
                 raise AccessError(f"changing other fields than {', '.join(sorted(_OWN_FIELDS))}")
             return
         self.check(operation.needs, branch)
+        for name in operation.branches:
+            self._check_branch(name)
         if (self.namespaces is not None or self.scope.fixed) and operation.concerns_all:
             raise AccessError("what concerns the whole store")
 
@@ -162,6 +171,8 @@ class Grant:
             return [self.reduced(part, each) for part, each in parts]
         if isinstance(operation, NamespacesOperation) and self.namespaces is not None:
             return [name for name in result if name in self.namespaces]
+        if isinstance(operation, ListBranches) and self.branches is not None:
+            return [each for each in result if each.name in self.branches]
         if isinstance(operation, Stats) and (self.right != ADMIN or self.namespaces is not None):
             return {name: value for name, value in result.items() if name != "store"}
         if isinstance(operation, Erase) and self.right == OWN:  # paths of the server's machine

@@ -19,7 +19,15 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.errors import STOPPING, DeadlineError, ProtocolError, RecollectError, ServerBusyError, StoreError
-from recollect.server.http.exchange import KEY_HEADER, SLASH, VERSION_HEADER, CheckedHandler, Exchange, Site
+from recollect.server.http.exchange import (
+    BRANCH_HEADER,
+    KEY_HEADER,
+    SLASH,
+    VERSION_HEADER,
+    CheckedHandler,
+    Exchange,
+    Site,
+)
 from recollect.server.http.guard import problem
 from recollect.server.http.openapi import description
 from recollect.server.http.routes import ROUTES
@@ -95,7 +103,15 @@ def application(
                 CORSMiddleware,
                 allow_origins=sorted(site.guard.origins),
                 allow_methods=["GET", "POST", "PATCH", "DELETE"],
-                allow_headers=["Authorization", "Content-Type", KEY_HEADER, "If-None-Match", "Last-Event-ID", *HEADERS],
+                allow_headers=[
+                    "Authorization",
+                    "Content-Type",
+                    KEY_HEADER,
+                    BRANCH_HEADER,
+                    "If-None-Match",
+                    "Last-Event-ID",
+                    *HEADERS,
+                ],
                 expose_headers=["ETag", "Retry-After", VERSION_HEADER],
             )
         )

@@ -29,6 +29,8 @@ from recollect.wire.trace import TRACE, trace_of
 T = TypeVar("T")
 #: The header with the version of the messages.
 VERSION_HEADER = "Recollect-Protocol"
+#: The name of the branch; without it, the main one.
+BRANCH_HEADER = "Recollect-Branch"
 KEY_HEADER = "Idempotency-Key"
 #: What stands for "/" within a part of a path (%2F), while the route is searched. No name contains it.
 SLASH = "\x1e"
@@ -118,6 +120,9 @@ class Exchange:
                 raise ProtocolError('"in" names another namespace than the path')
             if (key := self.request.headers.get(KEY_HEADER)) is not None:
                 data["key"] = key
+            branch = self.request.headers.get(BRANCH_HEADER)
+            if branch is not None and data.setdefault("branch", branch) != branch:
+                raise ProtocolError(f'"in" names another branch than the header {BRANCH_HEADER}')
         return read_place(data)
 
     def check_query(self, *known: str) -> None:

@@ -123,7 +123,7 @@ def _operations() -> list[dict[str, Any]]:
 def _in() -> dict[str, Any]:
     text = {"type": "string"}
     scope = {"type": "object", "properties": dict.fromkeys(("user", "agent", "conversation"), text)}
-    fields = {"beside": text, "scope": scope, "actor": text, "reason": text, "key": text}
+    fields = {"branch": text, "beside": text, "scope": scope, "actor": text, "reason": text, "key": text}
     return {"type": "object", "description": "Where, for whom and why it is executed.", "properties": fields}
 
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Live, Root, is_redacted
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
+from recollect.stores.base import View
 from recollect.stores.values import (
     Resolved,
     SortKey,
@@ -33,13 +34,26 @@ from recollect.stores.values import (
     tally_of,
 )
 
-if TYPE_CHECKING:
-    from recollect.stores.sql.view import SqlView
-
 #: A position or an expiry that nothing reaches.
 _END = 2**62
 #: What the name begins with by which a view reads only what is a branch's own. No caller can use it in a name.
 OWN = "\x1f"
+
+
+class SpanView(View, Protocol):
+    """A view that also reads spans of the log that end before the newest commit."""
+
+    def last_touched(self, branch: Branch, since: int, upto: int = _END) -> dict[str, int]:
+        """Return the same as `View.last_touched`, of the commits up to a seq."""
+
+    def newest_with(self, branch: Branch, root: bytes, upto: int = _END) -> int | None:
+        """Return the same as `View.newest_with`, of the commits up to a seq."""
+
+    def erased_between(self, branch: Branch, since: int, upto: int) -> bool:
+        """Return whether a commit after `since` and up to `upto` erased a record."""
+
+    def expiring_at(self, branch: Branch, end: int) -> list[str]:
+        """Return the ids of the live records that expire at a time, in microseconds since 1970."""
 
 
 class Continued:
@@ -55,7 +69,7 @@ class Continued:
         own_heads: Whether it has heads of its own.
     """
 
-    def __init__(self, view: SqlView, branch: Branch, base: Branch, seq: int, *, own_heads: bool) -> None:
+    def __init__(self, view: SpanView, branch: Branch, base: Branch, seq: int, *, own_heads: bool) -> None:
         self.base = base
         self.seq = seq
         self.own_heads = own_heads
