@@ -7,6 +7,7 @@ key. All else is one value: if both versions changed it, and not to the same, th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from recollect.engine.write.classes import with_class
@@ -42,9 +43,9 @@ def three_way(base: Record, ours: Record, theirs: Record) -> tuple[Record, tuple
     conflicts: list[str] = []
     for names in (*_SINGLE, *_TOGETHER):
         before, own, other = ([getattr(each, name) for name in names] for each in (base, ours, theirs))
-        if other in (before, own):
+        if _exact(other) in (_exact(before), _exact(own)):
             continue
-        if own == before:
+        if _exact(own) == _exact(before):
             changes.update(zip(names, other, strict=True))
         else:
             conflicts.append(names[0])
@@ -56,6 +57,11 @@ def three_way(base: Record, ours: Record, theirs: Record) -> tuple[Record, tuple
     merged = ours.changed(**changes)
     lower = least((ours.effective_origin, theirs.effective_origin))
     return with_class(merged, lower), tuple(sorted(conflicts))
+
+
+def _exact(values: list[Any]) -> list[Any]:
+    """Return values so that times are the same only with the same offset, as their bytes are."""
+    return [(each, each.utcoffset()) if isinstance(each, datetime) else each for each in values]
 
 
 def _united(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...]:

@@ -175,8 +175,11 @@ class Continued:
     # The pages of its roots
 
     def untrimmed(self, first: int, last: int) -> list[Untrimmed]:
-        before = [] if first > self.seq else self._view.untrimmed(self.base, first, min(last, self.seq))
-        return before + self._view.untrimmed(self.own, first, last)
+        # The roots before are those of the base. Trimming begins after the last of them, which it only looks at.
+        found, root = self._view.stored_root(self.base, self.seq)
+        page = root.page if found == self.seq else 0
+        begin = [Untrimmed(self.seq, page, (), 0)] if 0 < self.seq <= last and first <= self.seq else []
+        return begin + self._view.untrimmed(self.own, first, last)
 
     def stored_root(self, seq: int, *, newer: bool) -> tuple[int, Root]:
         if newer:
