@@ -194,6 +194,7 @@ def _command(settings: Settings, client: str, user: str | None) -> str:
         ("-n", settings.namespace, Settings().namespace),
         ("--key-file", os.path.abspath(settings.key_file) if settings.key_file else "", ""),
         ("--secret-file", os.path.abspath(settings.secret_file) if settings.secret_file else "", ""),
+        ("--branch", settings.branch, None),
         ("--embedder", settings.embedder, None),
         ("--user", user, None),
     ):

@@ -291,6 +291,7 @@ def serve(settings: Settings, **options: Any) -> None:
     host, port = (None, 0) if address is None else address_of(address)
     if str(options["socket_path"] or "").startswith("unix:"):
         raise InvalidArgumentError("socket", str(options["socket_path"]), "is an address: pass the path alone")
+    _check_branch(settings)
     stated = _stated()
     if "--tools" in stated and not options["with_mcp"]:
         raise UnsupportedError("--tools", "without --mcp this has no effect: add --mcp, or leave it out")
@@ -336,6 +337,8 @@ def inspect(settings: Settings, port: int, browser: bool, read_only: bool) -> No
     except ImportError as error:
         raise MissingExtraError("recollect inspect", error.name or "server", "server") from None
 
+    _check_branch(settings)
+
     def opener(*, create: bool, read_only: bool) -> Memory:
         return settings.open(create=create, read_only=read_only)
 
@@ -360,6 +363,12 @@ def inspect(settings: Settings, port: int, browser: bool, read_only: bool) -> No
                 quiet=True,
             ),
         )
+
+
+def _check_branch(settings: Settings) -> None:
+    """Raise UnsupportedError if a branch was stated: a server has all, and each call names its own."""
+    if settings.branch is not None:
+        raise UnsupportedError("--branch", "a server has all branches: name one in each call, or where you connect")
 
 
 def _stated() -> frozenset[str]:

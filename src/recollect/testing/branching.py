@@ -127,7 +127,7 @@ def _log(view: View, branch: Branch, **arguments: Any) -> list[Any]:
 
 
 @dataclass
-class Line:
+class BranchModel:
     """The model of a branch.
 
     Attributes:
@@ -160,7 +160,7 @@ def branch_machine(
         def begin(self) -> None:
             self.clock = TickingClock()
             self.memory = memory_on(open_store(), clock=self.clock, through=through)
-            self.lines = {MAIN: Line()}
+            self.lines = {MAIN: BranchModel()}
             self.used = {MAIN}
             self.erased: set[tuple[str, str]] = set()  # ids and texts: each text is written once
             self.texts = 0
@@ -269,7 +269,7 @@ def branch_machine(
             base = name, seq
             while (further := self.lines[base[0]].base) is not None and seq <= further[1]:
                 base = further[0], seq
-            self.lines[new] = Line(line.states[: seq + 1], line.stamps[: seq + 1], base, own_heads=False)
+            self.lines[new] = BranchModel(line.states[: seq + 1], line.stamps[: seq + 1], base, own_heads=False)
 
         @precondition(lambda self: len(self.lines) > 1)
         @rule(data=st.data())
@@ -327,7 +327,7 @@ def branch_machine(
             ours.own_heads = True
             self.add(into, (records, {} if key is None else {_KEY: key}))
 
-        def has_changed(self, line: Line, since: int, record_id: str) -> bool:
+        def has_changed(self, line: BranchModel, since: int, record_id: str) -> bool:
             first, last = (line.states[each][0].get(record_id) for each in (since, -1))
             return first != last
 
