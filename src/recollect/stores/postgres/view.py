@@ -582,6 +582,11 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._read_ahead.clear()  # what commits name has changed
         self._note_erased()
 
+    def thin(self, branch: Branch, record_id: str, versions: Sequence[bytes]) -> None:
+        super().thin(branch, record_id, versions)
+        self._read_ahead.clear()
+        self._note_erased()
+
     def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
         out = super().put_removed(branch, version, removed)
         self._read_ahead.clear()
