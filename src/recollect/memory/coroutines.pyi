@@ -63,6 +63,7 @@ from recollect.operations import (
     Redaction,
     WhenFull,
 )
+from recollect.operations.retention import Due, Retention, RetentionRule
 from recollect.operations.trust import MOST_LINKED, SIGNALS, AuditSignal
 from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
@@ -87,6 +88,16 @@ class MemoryCoroutines:
         tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
+    async def apply_retention(
+        self,
+        rules: Iterable[RetentionRule | Mapping[str, Any]] | None = None,
+        *,
+        keep_versions: str | timedelta | None = None,
+        dry_run: bool = True,
+        samples: int | None = 10,
+        actor: str | None = None,
+    ) -> list[Due]:
+        """Return what is due by the retention of this namespace; with `dry_run=False`, remove it."""
     async def audit(
         self,
         *,
@@ -390,6 +401,8 @@ class MemoryCoroutines:
         """Ask the question of a receipt again, as of its commit, and compare the answers."""
     async def resolve(self, found: Contradiction | Sequence[Contradiction]) -> Record:
         """Let the newer of two records supersede the older one, and return the newer one."""
+    async def retention(self) -> Retention:
+        """Return how long the records of this namespace stay."""
     async def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
         """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     async def rollback(
@@ -423,6 +436,10 @@ class MemoryCoroutines:
         low_water: float = 1.0,
     ) -> None:
         """Set the quota of this namespace; without `records` and `bytes`, remove it."""
+    async def set_retention(
+        self, rules: Iterable[RetentionRule | Mapping[str, Any]] = (), *, keep_versions: str | timedelta | None = None
+    ) -> None:
+        """Set how long the records of this namespace stay, all of it; without arguments, remove it."""
     async def snapshot(self, name: str | None = None) -> Snapshot:
         """Mark the newest commit, so that it can be found again, and return the mark."""
     async def snapshots(self) -> list[Snapshot]:
@@ -434,7 +451,7 @@ class MemoryCoroutines:
     ) -> Record:
         """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     async def sweep(self, limit: int = 1000) -> int:
-        """Remove expired records in one commit and return how many. The log names each with the cause "expired"."""
+        """Remove expired records, and what is due by the retention of the namespace, and return how many there were."""
     async def taint(
         self,
         ids: str | Record | Iterable[str | Record] = (),

@@ -76,6 +76,7 @@ from recollect.operations.reads import (
     Zone,
     least_confidence,
 )
+from recollect.operations.retention import ApplyRetention, GetRetention, SetRetention
 from recollect.operations.trust import Audit, Endorse, Release, TraceLineage, TraceTaint
 from recollect.operations.upkeep import (
     WHEN_FULL,
@@ -129,6 +130,7 @@ __all__ = [
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
+    "ApplyRetention",
     "At",
     "Audit",
     "BackUp",
@@ -153,6 +155,7 @@ __all__ = [
     "GetAll",
     "GetPolicies",
     "GetQuota",
+    "GetRetention",
     "Grep",
     "History",
     "IfExists",
@@ -182,6 +185,7 @@ __all__ = [
     "Rollback",
     "SetPolicies",
     "SetQuota",
+    "SetRetention",
     "Snapshots",
     "Stats",
     "Supersede",
