@@ -58,6 +58,7 @@ def set_rules(core: Core, place: Place, operation: SetRetention) -> None:
     check_whole(place.scope, "the retention of the namespace")
     with core.store.write(place.branch) as transaction:
         set_retention(transaction, place.branch, operation.retention)
+    core.counts_uses.pop(place.branch, None)
 
 
 def apply_retention(core: Core, place: Place, operation: ApplyRetention) -> list[Due]:
@@ -77,14 +78,28 @@ def apply_retention(core: Core, place: Place, operation: ApplyRetention) -> list
             return []
         plan = _Plan.made(core, view, place.branch, retention)
         if operation.dry_run:
-            former = [each for part in plan.former for each in part.all_due(view)]
+            # What is erased before has no former versions any more.
+            erased = {(work.branch, each.id) for work in plan.works if work.rule.action == "erase" for each in work.due}
+            former = [
+                each for part in plan.former for each in part.all_due(view) if (part.branch, each.id) not in erased
+            ]
             return _shown(plan.works, former, operation.samples)
     run = _Run(core, place._replace(key=None), retention, plan.seqs, operation.limit)
     done = [run.perform(each) for each in plan.works]
     former = [each for part in plan.former for each in run.thin(part)]
+    if any(each.rule.since == "used" and each.due for each in done):
+        _drop_uses(core, place.branch)
     if former:
         core.past.clear()  # the indexes of past moments have the texts
     return _shown(done, former, operation.samples)
+
+
+def _drop_uses(core: Core, branch: Branch) -> None:
+    """Remove the uses of records that are not live any more. Without a quota, nothing else does."""
+    uses = list(core.uses.of(branch))
+    with core.read(branch) as view:
+        found = view.versions_at(branch, uses, view.head(branch).seq)
+    core.uses.keep_only(branch, {each for each, version in found.items() if version is not None})
 
 
 class _Work(NamedTuple):

@@ -220,12 +220,14 @@ def set_policies(transaction: Transaction, branch: Branch, policies: Policies) -
     write_setting(transaction, branch, _POLICIES, None if policies == NONE else out)
 
 
-# The retention of a namespace: how long its records stay. `retention` applies it; no ordinary write or read uses it.
+# The retention of a namespace: how long its records stay. `retaining` applies it, and no ordinary write reads it.
 
 _RETENTION = "retention"
 #: How far former versions have been examined: a setting of each part, with a seq for each branch.
 _EXAMINED = "thinned"
 _NO_RETENTION = Retention()
+#: For how long a process knows whether a rule counts uses (`counts_uses`), in microseconds: most reads ask nothing.
+KNOWN_FOR = 60_000_000
 
 
 def retention_of(view: ReadView, branch: Branch) -> Retention:
@@ -246,6 +248,11 @@ def set_retention(transaction: Transaction, branch: Branch, retention: Retention
     write_setting(transaction, branch, _RETENTION, retention.to_json() if retention else None)
     for each in branch.family:
         transaction.set_setting(_examined_key(each), None)
+
+
+def counts_uses(view: ReadView, branch: Branch) -> bool:
+    """Return whether the namespace has a rule by which the last use of a record counts, so that uses must be noted."""
+    return not branch.is_reserved and any(each.since == "used" for each in retention_of(view, branch).rules)
 
 
 def examined(view: ReadView, branch: Branch) -> int:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Literal, TypeAlias, get_args
 
-from recollect.arguments.checks import check_choice, check_count, check_flag, check_label
+from recollect.arguments.checks import check_choice, check_count, check_flag, check_label, check_text
 from recollect.arguments.durations import duration, duration_text
 from recollect.arguments.json_form import JsonForm, json_form
 from recollect.errors import InvalidArgumentError
@@ -43,7 +43,8 @@ class RetentionRule(JsonForm, what="a rule of retention"):
         where: The records that it applies to: a filter, or the text form of one. Default: all.
         after: The age at which a record is due: "90d", in s, m, h, d or w, or a timedelta.
         since: From when the age counts. "time": when it happened (a record without a time: when it was written).
-            "written": when its newest version was written. "used": when it was last written, got or recalled.
+            "written": when its newest version was written. "used": when it was last written, got or recalled; uses are
+            noted from a minute after the rule is set, by each machine for itself.
         keep_newest: The number of records that stay whatever their age: the newest of those that the rule applies to.
             Without `after`, all others are due.
         action: What happens to a record that is due. "forget": it is removed, and its history stays. "erase": its text
@@ -68,6 +69,7 @@ class RetentionRule(JsonForm, what="a rule of retention"):
     include_pinned: bool = False
 
     def __post_init__(self) -> None:
+        check_text("name", self.name)
         check_label("name", self.name)
         if self.name == FORMER_VERSIONS:
             raise InvalidArgumentError("name", self.name, "stands for the former versions in a plan: choose another")
