@@ -88,7 +88,7 @@ def test_a_time_without_a_zone_in_a_filter_is_one_of_the_memory() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "rule"),
     [
-        ({}, InvalidArgumentError, "is required, such as '90d'"),
+        ({}, InvalidArgumentError, "must be stated, such as '90d'"),
         ({"after": "soon"}, InvalidArgumentError, "must be a duration"),
         ({"after": "1d", "action": "drop"}, InvalidArgumentError, "forget, erase, consolidate, hold"),
         ({"after": "1d", "since": "read"}, InvalidArgumentError, "time, written, used"),

@@ -87,7 +87,7 @@ class RetentionRule(JsonForm, what="a rule of retention"):
         if self.action == "hold" and (has_end or self.since != SINCE[0]):
             raise InvalidArgumentError("action", "hold", "ends with no age: leave out after, since and keep_newest")
         if self.action != "hold" and not has_end:
-            raise InvalidArgumentError("after", None, "is required, such as '90d', unless keep_newest is stated")
+            raise InvalidArgumentError("after", None, "must be stated, such as '90d', unless keep_newest is")
 
     @property
     def condition(self) -> Filter:
