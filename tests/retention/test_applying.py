@@ -96,6 +96,7 @@ class TestSettings:
 
 
 class TestApplying:
+    @pytest.mark.promise("retention.plan")
     def test_the_plan_is_what_the_run_removes_and_then_nothing_is_due(self, memory: Memory) -> None:
         for number in range(3):
             memory.remember(f"chat {number}", id=f"c{number}", kind="conversation", role="user", user="ana")
@@ -205,7 +206,9 @@ class TestApplying:
             assert batch.execute(Sweep()) == 0
         assert memory.execute(ExecuteBatch(operations=(Sweep(),))) == [0]
 
-    def test_commits_have_at_most_so_many_records_as_the_limit_says(
+    @pytest.mark.in_process
+    @pytest.mark.promise("retention.plan")
+    def test_a_commit_removes_at_most_a_limited_number_of_records(
         self, memory: Memory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert retaining.AT_ONCE == 1000

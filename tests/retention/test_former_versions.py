@@ -47,6 +47,7 @@ def test_a_version_is_thinned_when_it_was_replaced_so_long_ago_and_not_when_it_w
     assert (list(report), report.thinned, report.erased) == ([], 1, 0)
 
 
+@pytest.mark.promise("retention.moments")
 def test_what_was_live_at_any_moment_of_the_time_can_be_read_at_it(memory: Memory) -> None:
     memory.remember("first", id="a")
     memory.remember("gone", id="b")
@@ -84,6 +85,7 @@ def test_versions_of_forgotten_and_expired_records_are_thinned_too(memory: Memor
     assert all(texts(memory, each).count(None) >= 1 for each in "abc")
 
 
+@pytest.mark.promise("retention.hold")
 def test_what_a_hold_applies_to_or_did_apply_to_keeps_its_versions_until_the_hold_ends(memory: Memory) -> None:
     for name, user in (("hers", "ana"), ("his", "bob"), ("moved", "ana")):
         memory.remember(f"{name} first", id=name, user=user)

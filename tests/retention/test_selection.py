@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def test_the_first_rule_that_applies_decides_whether_the_record_is_due_or_not() 
     assert due(rules[::-1], records) == {"all": ["hers", "his"]}
 
 
+@pytest.mark.promise("retention.hold")
 def test_what_is_on_hold_is_not_due_by_any_later_rule() -> None:
     rules = resolved(
         RetentionRule("court", where="user=ana", action="hold"),
