@@ -104,7 +104,7 @@ rules = st.lists(
         keep_newest=st.none() | st.integers(1, 2),
         action=st.sampled_from(("forget", "erase")),
     )
-    | st.builds(RetentionRule, st.just("held"), where=WHERE, action=st.just("hold")),
+    | st.builds(RetentionRule, st.just("hold"), where=WHERE, action=st.just("hold")),
     max_size=2,
     unique_by=lambda each: each.name,
 ).map(tuple)

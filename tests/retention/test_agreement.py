@@ -78,7 +78,7 @@ class Agreement(RuleBasedStateMachine):
         self.memory.set_retention(rules, keep_versions=keep_versions)
         self.clock.time += timedelta(hours=hours)
         before = {each.id for each in self.memory.find()}
-        held = {
+        on_hold = {
             each.id
             for one in self.memory.retention().rules[:1]
             if one.action == "hold"
@@ -92,7 +92,7 @@ class Agreement(RuleBasedStateMachine):
         removed = [each for due in plan if due.action != "thin" for each in due.samples]
         assert len(removed) == len(set(removed)) == sum(each.count for each in plan if each.action != "thin")
         assert {each.id for each in self.memory.find()} == before - set(removed)
-        assert held.isdisjoint(removed)
+        assert on_hold.isdisjoint(removed)
         assert self.memory.seq == seq + len({each.rule for each in plan if each.action != "thin"})
         seq = self.memory.seq
         # What was removed at this very moment is no former version that is due: that takes a second at least.

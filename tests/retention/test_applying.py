@@ -1,4 +1,4 @@
-"""Retention applied: what a plan shows is what a run removes, in small commits, and nobody else's writes are lost."""
+"""Retention applied: a run removes what its plan shows, in small commits, and loses no change of another writer."""
 
 from __future__ import annotations
 
@@ -242,8 +242,8 @@ class TestApplying:
         rule = RetentionRule("old", after="1d")
         assert memory.apply_retention([rule])[0].samples == ("a",)
         pinned_too = RetentionRule("old", after="1d", include_pinned=True)
-        held = RetentionRule("held", where="origin=web", action="hold")
-        assert memory.apply_retention([held, pinned_too])[0].samples == ("a",)
+        court = RetentionRule("court", where="origin=web", action="hold")
+        assert memory.apply_retention([court, pinned_too])[0].samples == ("a",)
         memory.set_retention([pinned_too])
         plan = memory.apply_retention()
         assert set(plan[0].samples) == {"a", "page"}

@@ -238,11 +238,11 @@ class FormerVersions:
         ids = list(dict.fromkeys(piece[each][1] for each in payloads))
         kept = set(view.versions_at(self._branch, ids, self.upto).values())
         kept.update(self._of_other_branches(view, ids))
-        held = {each for each in ids if self._holds and self._is_held(view, each)}
+        on_hold = {each for each in ids if self._holds and self._is_on_hold(view, each)}
         return sorted(
             FormerVersion(*piece[version], version, len(payload))
             for version, payload in payloads.items()
-            if version not in kept and piece[version][1] not in held
+            if version not in kept and piece[version][1] not in on_hold
         )
 
     def _of_other_branches(self, view: View, ids: Collection[str]) -> Iterator[bytes]:
@@ -251,7 +251,7 @@ class FormerVersions:
             if other.namespace == self._branch.namespace and other != self._branch:
                 yield from (stored.version for stored in view.several(other, list(ids)).values())
 
-    def _is_held(self, view: View, record_id: str) -> bool:
+    def _is_on_hold(self, view: View, record_id: str) -> bool:
         """Return whether a hold applies to any version of a record."""
         for each in view.versions_of(self._branch, record_id):
             record = None if each.payload is None else _decoded(each.payload)

@@ -243,7 +243,7 @@ def retention_of(view: ReadView, branch: Branch) -> Retention:
 def set_retention(transaction: Transaction, branch: Branch, retention: Retention) -> None:
     """Store a retention; without rules and `keep_versions`, it is removed.
 
-    All former versions are examined again by it: what a rule has held back may be due now.
+    All former versions are examined again by it: what a hold has kept may be due now.
     """
     write_setting(transaction, branch, _RETENTION, retention.to_json() if retention else None)
     for each in branch.family:

@@ -449,11 +449,11 @@ def memory_machine(
                     del self.model[record_id]
             self._committed(before)
 
-        @rule(where=st.just(EVERYTHING) | filters(custom=False), held=filters(custom=False))
-        def retain(self, where: Filter, held: Filter) -> None:
+        @rule(where=st.just(EVERYTHING) | filters(custom=False), on_hold=filters(custom=False))
+        def retain(self, where: Filter, on_hold: Filter) -> None:
             """A run removes what its plan lists: what the rule applies to, unless a hold or a pin keeps it."""
             rules = [
-                RetentionRule("held", where=held, action="hold"),
+                RetentionRule("hold", where=on_hold, action="hold"),
                 RetentionRule("old", where=where, keep_newest=1, since="written"),
             ]
             plan = self.memory.apply_retention(rules, samples=None)
@@ -462,7 +462,7 @@ def memory_machine(
                 record = self._live(each)
                 assert record is not None
                 assert where.matches(record)
-                assert not held.matches(record)
+                assert not on_hold.matches(record)
                 assert not (record.pinned and record.has_authority)
             self.memory.set_retention(rules)
             assert self.memory.apply_retention(dry_run=False, samples=None) == plan
