@@ -417,11 +417,15 @@ def test_awaited_calls_are_the_same(memory: Memory) -> None:
     assert asyncio.run(calls(AsyncMemory(memory))) == ((RetentionRule("old", after="1d"),), {"old": 1}, 1, [])
 
 
-def test_rules_are_kept_in_the_file_and_in_its_copies(tmp_path: Path) -> None:
-    path, clock = tmp_path / "a.db", Clock()
-    with recollect.open(path, clock=clock) as memory:
+@pytest.mark.files
+def test_rules_are_in_the_file_and_in_its_backups(tmp_path: Path) -> None:
+    path, copy = tmp_path / "a.db", tmp_path / "a.backup"
+    with recollect.open(path, clock=Clock()) as memory:
         memory.remember("text", id="a")
         memory.set_retention([RetentionRule("old", where=f.user("ana"), after="1d")], keep_versions="30d")
         stated = memory.retention()
-    with recollect.open(path, clock=clock) as memory:
-        assert memory.retention() == stated
+        memory.backup(copy)
+    recollect.restore(copy, tmp_path / "b.db")
+    for each in (path, tmp_path / "b.db"):
+        with recollect.open(each, clock=Clock()) as memory:
+            assert memory.retention() == stated
