@@ -8,10 +8,12 @@ import os
 import tempfile
 from functools import cache
 
-from recollect.errors import StoreMissingError
+from recollect.errors import StoreMissingError, UnsupportedError
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory.opening import default_path
 from recollect.stores.base import Store
 from recollect.stores.postgres.store import PostgresStore
+from recollect.stores.sealing.keys import Secret
 from recollect.stores.values import Durability
 from recollect.testing.postgres import PostgresServer, create_store, drop_store
 
@@ -46,13 +48,21 @@ def open_store(
     path: str | os.PathLike[str] | None,
     create: bool,
     read_only: bool,
-    key: bytes,
+    key: bytes | None,
     timeout_s: float,
     durability: Durability,
     zone: str | None,
     read_from: str | None = None,
+    secret: Secret | None = None,
 ) -> Store:
-    """Open the store of a path, as `opening.open_store` does."""
+    """Open the store of a path, as `opening.open_store` does.
+
+    Raises:
+        UnsupportedError: A secret is stated, and only files are encrypted.
+    """
+    if secret is not None:
+        raise UnsupportedError("secret", "only a store in a file can be encrypted")
+    key = PUBLIC_KEY if key is None else key
     location = os.fspath(path if path is not None else default_path())
     location = f"{location}{len(_created)}" if location == ":memory:" else os.path.abspath(location)
     name = "t" + hashlib.sha256(f"{os.getpid()} {location}".encode()).hexdigest()[:20]

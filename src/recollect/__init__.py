@@ -50,6 +50,7 @@ _HOMES = {
     "memory.manager.duplicates": ("DuplicateGroup",),
     "memory.opening": ("open",),
     "operations": ("ABSENT",),
+    "operations.retention": ("Due", "Retention", "RetentionRule"),
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
     "stores.maintenance.encrypting": ("Rewritten", "decrypt", "encrypt"),

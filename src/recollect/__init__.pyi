@@ -53,6 +53,9 @@ from recollect.memory.context.values import ContextItem as ContextItem
 from recollect.memory.manager.duplicates import DuplicateGroup as DuplicateGroup
 from recollect.memory.opening import open as open  # noqa: A004 - recollect.open is the name
 from recollect.operations import ABSENT as ABSENT
+from recollect.operations.retention import Due as Due
+from recollect.operations.retention import Retention as Retention
+from recollect.operations.retention import RetentionRule as RetentionRule
 from recollect.records.record import EntityId as EntityId
 from recollect.records.record import Record as Record
 from recollect.records.record import RecordId as RecordId

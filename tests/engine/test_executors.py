@@ -52,6 +52,7 @@ from recollect.models.embedding.hashed import Hashed
 from recollect.operations import GetQuota
 from recollect.operations.base import REGISTRY
 from recollect.operations.branches import CHOICES, ON_CONFLICT
+from recollect.operations.retention import SINCE, RetentionRule
 from recollect.policies import LEVELS
 from recollect.records.messages import Turn
 from recollect.records.record import Fields, Record
@@ -61,7 +62,13 @@ from recollect.testing.loopback import _through_bytes
 from recollect.testing.strategies import names, texts, times
 
 #: Operation -> the method that creates it, where it has another name.
-METHODS = {"create_branch": "branch", "export": "open_export", "pin": "at", "receipt": "recall"}
+METHODS = {
+    "create_branch": "branch",
+    "export": "open_export",
+    "get_retention": "retention",
+    "pin": "at",
+    "receipt": "recall",
+}
 #: Operations that have no method: `execute` takes them.
 BY_EXECUTE = {"get_policies", "get_quota", "now", "probe", "valid_until", "wait", "zone"}
 #: Public names of a memory that execute no operation.
@@ -98,6 +105,20 @@ def remember(record: Record, own: bool, if_exists: ops.IfExists) -> ops.Remember
 
 
 remembers = st.builds(remember, records(IDS), st.booleans(), st.sampled_from(("keep", "update", "error")))
+rules = st.lists(
+    st.builds(
+        RetentionRule,
+        st.sampled_from("abc"),
+        where=WHERE,
+        after=st.sampled_from(("1s", "90d")),
+        since=st.sampled_from(SINCE),
+        keep_newest=st.none() | st.integers(1, 2),
+        action=st.sampled_from(("forget", "erase")),
+    )
+    | st.builds(RetentionRule, st.just("hold"), where=WHERE, action=st.just("hold")),
+    max_size=2,
+    unique_by=lambda each: each.name,
+).map(tuple)
 STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Remember: remembers,
     ops.RememberAll: st.builds(
@@ -161,6 +182,10 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         categories=st.sampled_from(((), ("email",), ("card", "secret"))),
         salience=st.sampled_from(LEVELS),
     ),
+    ops.GetRetention: st.builds(ops.GetRetention),
+    ops.SetRetention: st.builds(ops.SetRetention, rules=rules, keep_versions=st.none() | st.just("1d")),
+    ops.ApplyRetention: st.builds(ops.ApplyRetention, dry_run=st.booleans(), samples=st.none() | st.just(1))
+    | st.builds(ops.ApplyRetention, rules=rules),
     ops.Erase: st.builds(ops.Erase, id=IDS, redact=st.booleans())
     | st.builds(ops.Erase, where=WHERE, redact=st.booleans(), derived=st.booleans()),
     ops.Endorse: st.builds(ops.Endorse, id=IDS, origin=st.sampled_from(("owner", "user", "tool"))),
@@ -428,6 +453,7 @@ class TestEveryCallIsAnOperation:
             "merge": ["get", "merge"],
             "extract_entities": ["find", "remember_all"],
             "rollback": ["pin", "rollback"],
+            "sweep": ["sweep", "apply_retention"],
         }
         of_terms: dict[str, tuple[Any, ...]] = {
             "agents": (),

@@ -43,7 +43,8 @@ WRITES: list[dict[str, Any]] = [
 ]
 #: Those that make no commit in the log of the namespace, and rollback, which is a revert of several.
 WITHOUT_COMMIT = frozenset(
-    "backup check compact drop_snapshot embed_all probe rollback set_policies set_quota snapshot sweep".split()
+    "apply_retention backup check compact drop_snapshot embed_all probe rollback set_policies set_quota set_retention "
+    "snapshot sweep".split()
 )
 
 

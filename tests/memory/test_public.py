@@ -25,10 +25,11 @@ from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
     "ABSENT AsyncMemory Backup Batch Bisected BranchInfo Call Change ChangedRecord CheckReport Conflict "
-    "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
+    "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference Due DuplicateGroup "
     "EntityId Erased Export ExportedPart Failed Hit HitChange Hits Limits Lineage Memory Merged Migrated NamespaceHead "
     "Outcome PartCounts Policies Quota Record RecordId RecordList RecordVersion "
-    "RecollectError RecollectWarning Report RescueReport Replayed Restored Rewritten Snapshot StoreKeys "
+    "RecollectError RecollectWarning Report RescueReport Replayed Restored Retention RetentionRule Rewritten "
+    "Snapshot StoreKeys "
     "Subscription Summary Taint Verdict Why __version__ connect errors filters "
     "decrypt encrypt migrate open observe operations policies rescue restore verify"
 }
@@ -53,8 +54,11 @@ def test_the_public_names_are_these_and_each_is_there() -> None:
 
 
 def test_a_memory_has_few_public_members() -> None:
-    """A call that is another one with an argument, or one operation, has no name of its own: see docs/decisions.md."""
-    assert len([name for name in dir(recollect.Memory) if not name.startswith("_")]) <= 94
+    """A call that is another one with an argument, or one operation, has no name of its own: see docs/decisions.md.
+
+    Three are those of retention: what removes records by itself must be set, shown and tried where a person looks.
+    """
+    assert len([name for name in dir(recollect.Memory) if not name.startswith("_")]) <= 97
 
 
 def test_every_public_call_is_documented() -> None:

@@ -191,6 +191,11 @@ CASES = {
     "embed_all": Case(_run(ops.EmbedAll()), "recollect.embed_all"),
     "set_quota": Case(lambda memory, _: memory.set_quota(records=9), "recollect.set_quota"),
     "set_policies": Case(_run(ops.SetPolicies(redaction="redact")), "recollect.set_policies"),
+    "set_retention": Case(
+        _run(ops.SetRetention(rules=[{"name": "old", "after": "90d"}])),  # type: ignore[arg-type]
+        "recollect.set_retention",
+    ),
+    "apply_retention": Case(_run(ops.ApplyRetention(dry_run=False)), "recollect.apply_retention"),
     "check": Case(_run(ops.Check()), "recollect.check"),
     "compact": Case(_run(ops.Compact()), "recollect.compact"),
     "probe": Case(_run(ops.Probe()), "recollect.probe"),

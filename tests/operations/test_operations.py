@@ -226,7 +226,7 @@ class TestJson:
             (None, InvalidOperationError, "must be a JSON object"),
             ([], InvalidOperationError, "must be a JSON object"),
             ("clear", InvalidOperationError, "must be a JSON object"),
-            ({}, InvalidOperationError, "is not one of add_messages, annotate_terms, at"),
+            ({}, InvalidOperationError, "is not one of add_messages, annotate_terms, apply_retention"),
             ({"op": None}, InvalidOperationError, "is not one of"),
             ({"op": ["clear"]}, InvalidOperationError, "is not one of"),
             ({"op": "drop"}, InvalidOperationError, "is not one of"),

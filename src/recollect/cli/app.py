@@ -286,6 +286,7 @@ COMMANDS = {
         "sizing": "size",
         "proving": "prove replay verify",
         "policies": "policies redact salience",
+        "retention": "retention",
         "serving": "inspect mcp serve token",
         "reading": "context find get grep log namespaces recall stats",
         "stores": "store",
@@ -301,7 +302,8 @@ COMMANDS = {
 SECTIONS = {
     "Every day": "remember recall context find get grep update supersede forget stats demo",
     "History": "history log diff bisect branch snapshot snapshots rollback revert",
-    "Keep in order": "learn consolidate duplicates contradictions entities entity policies quota redact salience erase",
+    "Keep in order": "learn consolidate duplicates contradictions entities entity policies quota retention redact "
+    "salience erase",
     "Beside the records": "glossary outline sdr",
     "Share": "import export inspect serve mcp hooks token namespaces",
     "Who said what": "endorse lineage taint quarantine audit",

@@ -71,6 +71,7 @@ class Core:
         facets: The indexes of the facets, by name.
         fulltext: The full-text index.
         uses: When records were last used.
+        counts_uses: When it was read whether a rule of retention counts uses, and whether one does (`settings`).
         vectors: The vectors and the embedder; None without one.
         cursors: The cursors of the store.
         log_trees: The log trees.
@@ -114,6 +115,7 @@ class Core:
         )
         self.past = PastIndexes(self.keeper, index_bytes // _PAST_PART)
         self.uses = derived.uses()
+        self.counts_uses: dict[Branch, tuple[int, bool]] = {}
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
         self.facets: dict[str, RecordFollower[Any, Any]] = {

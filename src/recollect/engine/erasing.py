@@ -7,9 +7,9 @@ what has changed since. What follows the commits is in `engine.erasures`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from recollect.engine.answers import erase_answers
 from recollect.engine.core import Core
@@ -31,10 +31,15 @@ from recollect.stores.base import Transaction, View
 
 #: Maximum number of records that one commit erases.
 AT_ONCE = 1000
+#: Returns which of some records may be erased, asked in the transaction of each commit.
+Allowed: TypeAlias = Callable[[Transaction, set[str]], set[str]]
 
 
-def erase(core: Core, place: Place, operation: Erase) -> Erased:
+def erase(core: Core, place: Place, operation: Erase, allowed: Allowed | None = None) -> Erased:
     """Permanently remove the contents of records; with a filter, in all parts of the memory, unless it names some.
+
+    Args:
+        allowed: Which of the selected records may still be erased, asked in each transaction; None: all.
 
     Raises:
         OriginError: The caller is less than the user.
@@ -43,7 +48,7 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
     if RANKS[place.origin] < RANKS[USER]:
         raise OriginError("what cannot be taken back", place.origin)
     if operation.id is not None and operation.parts is None:
-        return _erase(core, place, operation)
+        return _erase(core, place, operation, allowed)
     branches = chosen(place.branch, operation.parts)
     if operation.id is not None and len(branches) > 1:
         raise InvalidArgumentError("parts", operation.parts, "must be one part: an id is that of a record in it")
@@ -51,7 +56,7 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
     erased: Erased | None = None
     for name, branch in branches.items():
         kept = operation if operation.where is None else replace(operation, where=without_kept(operation.where, branch))
-        done = _erase(core, place._replace(branch=branch), kept)
+        done = _erase(core, place._replace(branch=branch), kept, allowed)
         if branch == place.branch or len(branches) == 1:
             erased = done
             continue
@@ -69,7 +74,7 @@ def erase(core: Core, place: Place, operation: Erase) -> Erased:
     return replace(erased, parts=parts)
 
 
-def _erase(core: Core, place: Place, operation: Erase) -> Erased:
+def _erase(core: Core, place: Place, operation: Erase, allowed: Allowed | None) -> Erased:
     """Permanently remove the contents of records of a branch."""
     core.now()
     branch, scope = place.branch, place.scope
@@ -93,6 +98,8 @@ def _erase(core: Core, place: Place, operation: Erase) -> Erased:
                 for record_id in set(transaction.changed(each, seqs.get(each, 0))) - run.examined:
                     selection.examine(_readable(transaction, lines, record_id, scope).records)
             selected = selection.selected()
+            if allowed is not None:
+                selected = allowed(transaction, selected)
             writers = {each: writing.in_part(each) for each in lines}
             run.erase(transaction, {each: opened.writer for each, opened in writers.items()}, selected)
         run.touched.update(each for each, opened in writers.items() if opened.writer.erases)

@@ -22,6 +22,7 @@ from recollect.engine.reader import check_whole
 from recollect.engine.readers import InBatch, Past, Present, pin
 from recollect.engine.reads import READS, Read
 from recollect.engine.results import Outcome, Report, result_to_json
+from recollect.engine.retaining import apply_retention, set_rules
 from recollect.engine.scope import Place
 from recollect.engine.settings import Policies, Quota, set_policies, set_quota
 from recollect.engine.streams import CommitStream
@@ -71,6 +72,7 @@ from recollect.operations import (
     VectorStats,
     Wait,
 )
+from recollect.operations.retention import ApplyRetention, SetRetention
 from recollect.records.origins import RANKS, USER
 from recollect.stores.roots import trim
 from recollect.stores.values import Backup, CheckReport, Compacted
@@ -354,6 +356,8 @@ HANDLERS: dict[type[Operation], Handler] = {
     ExecuteBatch: Handler(_batch),
     SetQuota: Handler(_set_quota),
     SetPolicies: Handler(_set_policies),
+    SetRetention: Handler(set_rules),
+    ApplyRetention: Handler(apply_retention),
     ProveLog: _unscoped("a proof of the log, which covers the whole namespace,", _prove_log),
     Wait: Handler(_wait),
     Replay: _unscoped("a replay, which covers the whole namespace,", history.replay),

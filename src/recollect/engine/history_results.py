@@ -23,7 +23,8 @@ class Restored(JsonForm, what="a rollback"):
         changed: The number of records that were changed.
         conflicts: The ids of the records that were not restored because they were changed later (revert only), or
             because they are, or would be, of a higher class of origin than the caller's.
-        erased: The ids of the records that were not restored because their text was erased.
+        erased: The ids of the records that were not restored because their text was erased, or removed from the former
+            versions by the retention of the namespace (`set_retention`).
         damaged: The ids of the records that were not restored because their version is corrupt.
         parts: The same for each other part of the memory in which anything was changed or not restored, by its name.
     """
@@ -168,7 +169,8 @@ class RecordVersion(JsonForm, what="a version of a record"):
         commit: The commit, with the change of this record only.
         cause: The cause of the change, such as "written" or "forgotten".
         record: The record after the commit; None if it was not live any more, or if its text was erased.
-        erased: Whether the record was live after the commit, and its text was erased.
+        erased: Whether the record was live after the commit, and its text was erased, or removed by the retention of
+            the namespace.
     """
 
     commit: Commit

@@ -20,7 +20,7 @@ from recollect.engine.read.queries import Reading, by_importance, stored_record
 from recollect.engine.read.targets import PastPoint, point_in, resolve
 from recollect.engine.results import Export, ExportedPart, Moment, RecordList
 from recollect.engine.scope import Place
-from recollect.engine.settings import REFUSE, quota_of
+from recollect.engine.settings import KNOWN_FOR, REFUSE, counts_uses, quota_of
 from recollect.engine.write.batch import Writing
 from recollect.errors import ReadOnlyMemoryError, RecollectError, UnsupportedError
 from recollect.filters.tree import AllOf, Filter
@@ -107,11 +107,18 @@ class Present:
         return self._core.followed(index, self.branch, key, read)
 
     def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
-        """Note the use of records, if the quota evicts by use. It is written later in batches, outside the ledger."""
-        quota = quota_of(reading.view, reading.branch)
-        if quota is None or quota.when_full == REFUSE:
-            return
+        """Note the use of records, if a quota evicts or a rule removes by use.
+
+        It is written later in batches, outside the ledger.
+        """
         branch, scope, now = reading.branch, reading.scope, reading.now
+        quota = quota_of(reading.view, branch)
+        if quota is None or quota.when_full == REFUSE:
+            known = self._core.counts_uses.get(branch)
+            if known is None or not 0 <= now - known[0] < KNOWN_FOR:
+                known = self._core.counts_uses[branch] = now, counts_uses(reading.view, branch)
+            if not known[1]:
+                return
         if scope.fixed:
             stored = (stored_record(each, reading.view, branch, scope, now) for each in record_ids)
             record_ids = [record.id for record in stored if record is not None]

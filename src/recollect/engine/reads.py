@@ -41,6 +41,7 @@ from recollect.operations import (
     ValidUntil,
     Zone,
 )
+from recollect.operations.retention import GetRetention
 from recollect.operations.trust import Audit, TraceLineage, TraceTaint
 from recollect.records.record import Record
 
@@ -162,6 +163,7 @@ READS: dict[type[Operation], Read] = {
     ReadHead: _on_view(Reading.head),
     GetQuota: _on_view(Reading.quota),
     GetPolicies: _on_view(Reading.policies),
+    GetRetention: _on_view(Reading.retention),
     Namespaces: _on_view(Reading.namespaces),
     Changes: _on_view(Reading.changes),
     OpenExport: lambda reader, operation: reader.export(operation.parts),

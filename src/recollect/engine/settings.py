@@ -1,4 +1,4 @@
-"""The settings of a namespace: its quota, its policies, and how they are stored, as JSON outside the ledger.
+"""The settings of a namespace: its quota, policies and retention, and how they are stored, as JSON outside the ledger.
 
 A reserved namespace has the settings of its owner, but those that are its own.
 """
@@ -17,6 +17,7 @@ from recollect.engine.facets import JUDGED, OWN_QUOTAS
 from recollect.errors import DamagedStoreError, InvalidArgumentError, RecollectError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL, Per, Redaction, SetPolicies, WhenFull, check_low_water
+from recollect.operations.retention import Retention
 from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
 from recollect.records.origins import Origin
@@ -217,3 +218,61 @@ def set_policies(transaction: Transaction, branch: Branch, policies: Policies) -
         if getattr(policies, each) == getattr(NONE, each):
             del out[each]  # a release that does not know it reads the others
     write_setting(transaction, branch, _POLICIES, None if policies == NONE else out)
+
+
+# The retention of a namespace: how long its records stay. `retaining` applies it, and no ordinary write reads it.
+
+_RETENTION = "retention"
+#: How far former versions have been examined: a setting of each part, with a seq for each branch.
+_EXAMINED = "thinned"
+_NO_RETENTION = Retention()
+#: For how long a process knows whether a rule counts uses (`counts_uses`), in microseconds: most reads ask nothing.
+KNOWN_FOR = 60_000_000
+
+
+def retention_of(view: ReadView, branch: Branch) -> Retention:
+    """Return the retention of a branch's namespace.
+
+    Raises:
+        DamagedStoreError: The stored retention is invalid.
+    """
+    found: Retention | None = read_setting(view, branch, _RETENTION, Retention)
+    return _NO_RETENTION if found is None else found
+
+
+def set_retention(transaction: Transaction, branch: Branch, retention: Retention) -> None:
+    """Store a retention; without rules and `keep_versions`, it is removed.
+
+    All former versions are examined again by it: what a hold has kept may be due now.
+    """
+    write_setting(transaction, branch, _RETENTION, retention.to_json() if retention else None)
+    for each in branch.family:
+        transaction.set_setting(_examined_key(each), None)
+
+
+def counts_uses(view: ReadView, branch: Branch) -> bool:
+    """Return whether the namespace has a rule by which the last use of a record counts, so that uses must be noted."""
+    return not branch.is_reserved and any(each.since == "used" for each in retention_of(view, branch).rules)
+
+
+def examined(view: ReadView, branch: Branch) -> int:
+    """Return the commit up to which all former versions that are due have been thinned; 0: none."""
+    return _examined(view, branch).get(branch.name, 0)
+
+
+def set_examined(transaction: Transaction, branch: Branch, seq: int) -> None:
+    """Note the commit up to which all former versions that are due have been thinned."""
+    transaction.set_setting(_examined_key(branch), json.dumps({**_examined(transaction, branch), branch.name: seq}))
+
+
+def _examined_key(branch: Branch) -> str:
+    return f"{_EXAMINED}/{branch.namespace}"
+
+
+def _examined(view: ReadView, branch: Branch) -> dict[str, int]:
+    """Return how far each branch of a namespace has been examined. Without a valid note, it is examined again."""
+    try:
+        noted = json.loads(view.setting(_examined_key(branch)) or "{}")
+    except ValueError:
+        return {}
+    return {name: seq for name, seq in noted.items() if is_integer(seq, 0)} if isinstance(noted, dict) else {}

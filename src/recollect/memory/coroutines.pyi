@@ -67,6 +67,7 @@ from recollect.operations import (
     WhenFull,
 )
 from recollect.operations.branches import Choice, OnConflict
+from recollect.operations.retention import Due, Retention, RetentionRule
 from recollect.operations.trust import MOST_LINKED, SIGNALS, AuditSignal
 from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
@@ -91,6 +92,16 @@ class MemoryCoroutines:
         tool_origins: Mapping[str, Origin] | None = None,
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
+    async def apply_retention(
+        self,
+        rules: Iterable[RetentionRule | Mapping[str, Any]] | None = None,
+        *,
+        keep_versions: str | timedelta | None = None,
+        dry_run: bool = True,
+        samples: int | None = 10,
+        actor: str | None = None,
+    ) -> list[Due]:
+        """Return what is due by the retention of this namespace; with `dry_run=False`, remove it."""
     async def audit(
         self,
         *,
@@ -438,6 +449,8 @@ class MemoryCoroutines:
         reason: str | None = None,
     ) -> Merged:
         """Write a merge whose conflicts were listed, with a decision about each."""
+    async def retention(self) -> Retention:
+        """Return how long the records of this namespace stay."""
     async def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
         """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     async def rollback(
@@ -471,6 +484,10 @@ class MemoryCoroutines:
         low_water: float = 1.0,
     ) -> None:
         """Set the quota of this namespace; without `records` and `bytes`, remove it."""
+    async def set_retention(
+        self, rules: Iterable[RetentionRule | Mapping[str, Any]] = (), *, keep_versions: str | timedelta | None = None
+    ) -> None:
+        """Set how long the records of this namespace stay, all of it; without arguments, remove it."""
     async def snapshot(self, name: str | None = None) -> Snapshot:
         """Mark the newest commit, so that it can be found again, and return the mark."""
     async def snapshots(self) -> list[Snapshot]:
@@ -482,7 +499,7 @@ class MemoryCoroutines:
     ) -> Record:
         """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     async def sweep(self, limit: int = 1000) -> int:
-        """Remove expired records in one commit and return how many. The log names each with the cause "expired"."""
+        """Remove expired records, and what is due by the retention of the namespace, and return how many there were."""
     async def taint(
         self,
         ids: str | Record | Iterable[str | Record] = (),

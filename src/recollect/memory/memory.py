@@ -21,7 +21,7 @@ from recollect.ledger.commits import MAIN, Branch
 from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
 from recollect.memory.bisection.calls import Bisection
-from recollect.memory.consolidation import Consolidation
+from recollect.memory.retention import RetentionCalls
 from recollect.memory.shared import MemoryCalls
 from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
@@ -38,7 +38,7 @@ from recollect.records.record import record_id
 
 
 @all_named
-class Memory(MemoryCalls, Upkeep, Consolidation, Bisection, Uncopied):
+class Memory(MemoryCalls, Upkeep, RetentionCalls, Bisection, Uncopied):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
@@ -166,7 +166,7 @@ class Memory(MemoryCalls, Upkeep, Consolidation, Bisection, Uncopied):
         Only records with these field values can be read or written through it, and it behaves as if no others existed.
         An id chosen here is stored in a qualified form ("@user=ana/note") and returned as it was chosen. Calls that
         concern the whole namespace (head, root, seq, prove, prove_log, check, backup, sweep, set_quota,
-        namespace) raise ScopeError, and so does `close`: close the memory that the view was created from.
+        set_retention, namespace) raise ScopeError, and so does `close`: close the memory that this view was made from.
 
         Args:
             user: The user that records must have.

@@ -18,7 +18,6 @@ from recollect.operations import (
     Redaction,
     SetPolicies,
     SetQuota,
-    Sweep,
     VectorStats,
     WhenFull,
 )
@@ -123,24 +122,6 @@ class Upkeep(Calls):
                 record_origins=record_origins,
             )
         )
-
-    def sweep(self, limit: int = 1000) -> int:
-        """Remove expired records in one commit and return how many. The log names each with the cause "expired".
-
-        Reads never return expired records, and each commit removes up to 1,000 of them. Call this for a memory that is
-        seldom written to.
-
-        Args:
-            limit: Maximum number of records to remove, 1 or more. Those that expired first are removed first.
-
-        Raises:
-            ScopeError: This memory is scoped.
-
-        Cost:
-            One durable commit, in proportion to the number of removed records.
-        """
-        swept: int = self.execute(Sweep(limit=limit))
-        return swept
 
     def check(self) -> CheckReport:
         """Check the whole store and return a description of each problem; an empty list if it is intact.

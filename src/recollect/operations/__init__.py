@@ -77,6 +77,7 @@ from recollect.operations.reads import (
     Zone,
     least_confidence,
 )
+from recollect.operations.retention import ApplyRetention, GetRetention, SetRetention
 from recollect.operations.trust import Audit, Endorse, Release, TraceLineage, TraceTaint
 from recollect.operations.upkeep import (
     WHEN_FULL,
@@ -132,6 +133,7 @@ __all__ = [
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
+    "ApplyRetention",
     "At",
     "Audit",
     "BackUp",
@@ -158,6 +160,7 @@ __all__ = [
     "GetAll",
     "GetPolicies",
     "GetQuota",
+    "GetRetention",
     "Grep",
     "History",
     "IfExists",
@@ -189,6 +192,7 @@ __all__ = [
     "Rollback",
     "SetPolicies",
     "SetQuota",
+    "SetRetention",
     "Snapshots",
     "Stats",
     "Supersede",

@@ -11,6 +11,7 @@ from datetime import date, datetime, tzinfo
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_text
+from recollect.arguments.json_form import JsonForm
 from recollect.errors import (
     InvalidArgumentError,
     InvalidOperationError,
@@ -239,7 +240,7 @@ def plain(value: Any) -> Any:
         UnsupportedError: It has none.
         InvalidRecordError: It contains a naive datetime.
     """
-    if isinstance(value, (Filter, Operation, Record)):
+    if isinstance(value, (Filter, JsonForm, Operation, Record)):
         return value.to_json()
     if isinstance(value, date):  # or a datetime
         return value.isoformat()

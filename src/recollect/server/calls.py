@@ -38,7 +38,7 @@ THREADS = 8
 #: Number of batches that may wait for their turn at the same time.
 MOST_BEGINNING = 64
 #: What may run for minutes, and does not have the write lock all the time.
-LONG = frozenset("backup check compact embed_all erase probe remember_all".split())
+LONG = frozenset("apply_retention backup check compact embed_all erase probe remember_all".split())
 #: Whose calls those of the server itself are.
 _OURS = "the server"
 #: The part of the time of a call after which a read ends, so that its client learns why.

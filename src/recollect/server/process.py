@@ -14,7 +14,7 @@ import socket
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from recollect.server.doors import ending_by_signals, serve
 from recollect.server.http.door import address_of_socket, listening_on, tuned
 from recollect.server.logs import log_to_stderr, name_worker
 from recollect.server.options import Options
+from recollect.server.retention import hourly
 from recollect.server.served_memory import Opener, ServedMemory
 from recollect.server.socket.listening import SocketFile
 from recollect.server.systemd import activated, notify
@@ -63,7 +64,7 @@ def run(opener: Opener, namespace: str, options: Options) -> None:
     try:
         if options.workers == 1:
             served.check()
-            with _sources(options, given) as sources:
+            with _sources(options, given) as sources, hourly(served):
                 asyncio.run(_alone(build(sources), options, partial(_ready, options, ui)))
         else:
             with _sources(options, given) as sources:
@@ -115,7 +116,8 @@ def _in_workers(
                 except RecollectError as error:
                     failed(channel, error)
                     return
-                asyncio.run(_as_worker(server, channel, options))
+                with hourly(served) if number == 1 else nullcontext():
+                    asyncio.run(_as_worker(server, channel, options))
             finally:
                 served.close()
 

@@ -493,6 +493,14 @@ class Transaction(View, Protocol):
             redact: Replace the id wherever the log has it (`merkle.redacted_id`).
         """
 
+    def thin(self, branch: Branch, record_id: str, versions: Sequence[bytes]) -> None:
+        """Remove payloads of former versions, as `erase` does, but with the cause "thinned": no commit states it.
+
+        Args:
+            record_id: The id of the record.
+            versions: Those of its versions that lose their payload. None of them is live in any branch.
+        """
+
     def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:
         """Remove the "actor" or the "reason" of a commit, and store what stands for it in the commit's entry.
 

@@ -613,6 +613,7 @@ class _MemoryTransaction(_MemoryView):
         self._snapshots: dict[tuple[Branch, int], Snapshot | None] = {}
         self._dropped: list[tuple[Branch, Sequence[int], Sequence[int], Trimmed]] = []
         self._erased: list[tuple[Branch, str, Sequence[bytes], bool]] = []
+        self._thinned: list[tuple[Branch, str, Sequence[bytes]]] = []
         self._redacted: list[tuple[Branch, int, Mapping[str, bytes]]] = []
         self._removed: dict[tuple[str, bytes], RemovedPayload] = {}
         self._begun: dict[Branch, _Ledger] = {}  # branches that are created
@@ -796,6 +797,9 @@ class _MemoryTransaction(_MemoryView):
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         self._erased.append((branch, record_id, versions, redact))
 
+    def thin(self, branch: Branch, record_id: str, versions: Sequence[bytes]) -> None:
+        self._thinned.append((branch, record_id, versions))
+
     def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:
         self._redacted.append((branch, seq, commitments))
 
@@ -881,7 +885,11 @@ class _MemoryTransaction(_MemoryView):
                     if key[0] == branch.namespace and each.id == record_id:
                         self._contents.removed[key] = each._replace(id=None)
                 self._contents.ledgers[branch].redact_id(record_id)
-        for ledger in self._contents.ledgers.values() if self._erased else ():
+        for branch, record_id, thinned in self._thinned:
+            for key in [(branch.namespace, version) for version in thinned]:
+                if self._contents.payloads.pop(key, None) is not None:
+                    self._contents.removed[key] = RemovedPayload("thinned", record_id)
+        for ledger in self._contents.ledgers.values() if self._erased or self._thinned else ():
             if not ledger.own_heads:
                 ledger.empty()
         for branch, seq, commitments in self._redacted:

@@ -8,6 +8,7 @@ from recollect.ledger.commits import Change, Commit
 from recollect.ledger.entries import entry_hash, note_hash
 from recollect.ledger.merkle import path_of, redacted_id
 from recollect.stores.base import Store
+from recollect.stores.values import RemovedPayload
 from recollect.testing.commits import BRANCH, note, stored, write
 
 
@@ -69,6 +70,46 @@ class ErasureContract:
             assert [each.payload for each in view.versions_of(BRANCH, "a")] == [note("a").to_bytes()]
         report = store.check()
         assert (list(report), report.erased) == ([], 0)
+
+    def test_a_thinned_version_has_no_payload_and_no_commit_says_so(self, store: Store) -> None:
+        first, second, third = note("a", "first"), note("a", "second"), note("a", "third")
+        for each in (first, second, third):
+            write(store, [each])
+        with store.read() as view:
+            log, head = list(view.commits(BRANCH)), view.head(BRANCH)
+        former = [stored(each, store.key).version for each in (first, second)]
+        with store.write(BRANCH) as transaction:
+            transaction.thin(BRANCH, "a", former[:1])
+        for _ in range(2):  # the second time, one of them has no payload
+            with store.write(BRANCH) as transaction:
+                transaction.thin(BRANCH, "a", former)
+        with store.read() as view:
+            assert (list(view.commits(BRANCH)), view.head(BRANCH)) == (log, head)
+            assert list(view.all_versions(BRANCH)) == [third.to_bytes()]
+            assert view.removed(BRANCH, former) == dict.fromkeys(former, RemovedPayload("thinned", "a"))
+            assert not view.has_erased(BRANCH, 0)
+        report = store.check()
+        assert (list(report), report.erased, report.thinned) == ([], 0, 2)
+        write(store, [first])
+        with store.read() as view:
+            assert view.payload(BRANCH, former[0]) == first.to_bytes()
+            assert view.removed(BRANCH, former) == {former[1]: RemovedPayload("thinned", "a")}
+        report = store.check()
+        assert (list(report), report.thinned) == ([], 1)
+
+    def test_the_id_of_a_thinned_version_is_redacted_with_its_record(self, store: Store) -> None:
+        first = note("a", "first")
+        write(store, [first])
+        write(store, [note("a", "second")])
+        write(store, [], ["a"])
+        former = stored(first, store.key).version
+        with store.write(BRANCH) as transaction:
+            transaction.thin(BRANCH, "a", [former])
+        erase(store, "a", redact=True)
+        with store.read() as view:
+            assert view.removed(BRANCH, [former]) == {former: RemovedPayload("thinned", None)}
+        report = store.check()
+        assert (list(report), report.erased, report.thinned) == ([], 1, 1)
 
     def test_a_redacted_id_keeps_its_path_and_every_entry(self, store: Store) -> None:
         write(store, [note("a"), note("b")], reason="because of a")

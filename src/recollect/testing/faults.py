@@ -16,7 +16,7 @@ from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.values import Backup, CheckReport
 
-STEPS = ("put", "drop", "put_removed", "add_node", "append", "erase", "redact", "put_snapshot", "set_setting")
+STEPS = ("put", "drop", "put_removed", "add_node", "append", "erase", "thin", "redact", "put_snapshot", "set_setting")
 
 
 class SteppedStore:

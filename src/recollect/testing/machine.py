@@ -33,7 +33,7 @@ from recollect.errors import (
 )
 from recollect.facets.outline.text.nodes import from_json, node_hash, said_digest
 from recollect.facets.sdr.index.texts import SdrTexts
-from recollect.filters.tree import Filter
+from recollect.filters.tree import EVERYTHING, Filter
 from recollect.importers.jsonl import write_jsonl
 from recollect.importers.run import import_path
 from recollect.ledger.commits import RESERVED, Branch
@@ -42,6 +42,7 @@ from recollect.ledger.parts import RECORDS, memory_root
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember, Update
+from recollect.operations.retention import RetentionRule
 from recollect.records.factories import OTHER_BRANCH
 from recollect.records.origins import ORIGINS, Origin
 from recollect.records.record import Record
@@ -447,6 +448,30 @@ def memory_machine(
                 if where.matches(before[record_id]):  # also if it has expired
                     del self.model[record_id]
             self._committed(before)
+
+        @rule(where=st.just(EVERYTHING) | filters(custom=False), on_hold=filters(custom=False))
+        def retain(self, where: Filter, on_hold: Filter) -> None:
+            """A run removes what its plan lists: what the rule applies to, unless a hold or a pin keeps it."""
+            rules = [
+                RetentionRule("hold", where=on_hold, action="hold"),
+                RetentionRule("old", where=where, keep_newest=1, since="written"),
+            ]
+            plan = self.memory.apply_retention(rules, samples=None)
+            due = [each for found in plan for each in found.samples]
+            for each in due:
+                record = self._live(each)
+                assert record is not None
+                assert where.matches(record)
+                assert not on_hold.matches(record)
+                assert not (record.pinned and record.has_authority)
+            self.memory.set_retention(rules)
+            assert self.memory.apply_retention(dry_run=False, samples=None) == plan
+            self.memory.set_retention()
+            for each in due:
+                del self.model[each]
+            if due:  # else there is no commit
+                self.seq += 1
+                self._note_moment()
 
         @rule(parts=st.none() | st.lists(st.sampled_from([RECORDS, *RESERVED]), min_size=1))
         def clear(self, parts: list[str] | None) -> None:

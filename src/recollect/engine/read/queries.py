@@ -35,7 +35,7 @@ from recollect.engine.read.replaced import replaced
 from recollect.engine.read.similar import Candidates, by_cosine
 from recollect.engine.results import Hits, NamespaceHead, RecordList, Similar, SimilarRecord, ValueCount
 from recollect.engine.scope import Scope
-from recollect.engine.settings import Policies, Quota, policies_of, quota_of
+from recollect.engine.settings import Policies, Quota, policies_of, quota_of, retention_of
 from recollect.errors import ScopeError
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, resolved
 from recollect.indexes.documents.columns import NEVER, NONE
@@ -59,6 +59,7 @@ from recollect.operations import (
     Stats,
     ValidUntil,
 )
+from recollect.operations.retention import GetRetention, Retention
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.frozen import altered
 from recollect.records.record import Record, in_zone
@@ -297,6 +298,11 @@ class Reading:
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""
         return policies_of(self.view, self.branch)
+
+    def retention(self, operation: GetRetention) -> Retention:
+        """Return the retention of the namespace."""
+        self._check_whole("the retention of the namespace")
+        return retention_of(self.view, self.branch)
 
     def namespaces(self, operation: Namespaces) -> list[str]:
         """Return the namespaces of the store; within a scope only its own."""

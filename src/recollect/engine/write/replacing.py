@@ -165,6 +165,8 @@ def _restore(
             payload = None if is_redacted(record_id) else transaction.payload(branch, version)
             if payload is None:
                 erased.append(record_id)
+                if _is_thinned(transaction, branch, version):
+                    continue  # what is live now stays: no one has asked to remove it
             else:
                 record = Record.load(payload)
         if (live and not writer.may_change(live)) or (record and not writer.may_make(record)):
@@ -173,3 +175,9 @@ def _restore(
         changed += writer.restore(record_id, record)
     refused.sort()
     return Restored(seq=0, changed=changed, conflicts=tuple(refused), erased=tuple(erased), damaged=tuple(damaged))
+
+
+def _is_thinned(transaction: Transaction, branch: Branch, version: bytes) -> bool:
+    """Return whether a version has lost its text because it was a former one for long enough."""
+    removed = transaction.removed(branch, [version]).get(version)
+    return removed is not None and removed.cause == "thinned"

@@ -352,6 +352,12 @@ class Staging(Naming):
             self._drop(record_id, "expired")
         return len(due)
 
+    def expire(self, record_ids: Sequence[str]) -> None:
+        """Remove live records whose time is over by a rule of retention. The commit removes no other expired ones."""
+        self._swept = True
+        for record_id in record_ids:
+            self._drop(record_id, "expired")
+
     def commit(self, actor: str | None, reason: str | None, others: Sequence[Commit] = ()) -> Commit | None:
         """Append the net effect and the removal of expired records to the log; return None if there is no effect.
 

@@ -600,6 +600,11 @@ class PostgresTransaction(SqlTransaction, PostgresView):
         self._read_ahead.clear()  # what commits name has changed
         self._note_erased()
 
+    def thin(self, branch: Branch, record_id: str, versions: Sequence[bytes]) -> None:
+        super().thin(branch, record_id, versions)
+        self._read_ahead.clear()
+        self._note_erased()
+
     def take_heads(self, branch: Branch) -> dict[str, bytes]:
         self._next_due = _SOON  # some that the base has removed may be due
         return super().take_heads(branch)

@@ -408,13 +408,7 @@ class SqlTransaction(SqlView):
     def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
         self.flush()
         branch_number, namespace = self._numbers_for_write(branch)[:2]
-        keys = [(namespace, version) for version in versions]
-        noted = (
-            "INSERT INTO removed_payloads SELECT number, 'erased', ? FROM versions "
-            "WHERE namespace = ? AND hash = ? AND payload IS NOT NULL"
-        )
-        self._write(noted, [(None if redact else record_id, *key) for key in keys])
-        self._write("UPDATE versions SET payload = NULL WHERE namespace = ? AND hash = ?", keys)
+        self._remove_payloads(namespace, versions, "erased", None if redact else record_id)
         if redact:
             # By version, as an earlier erasure may have noted the id. Without the hints, SQLite would read all changes.
             former = (
@@ -426,6 +420,21 @@ class SqlTransaction(SqlView):
             replaced = "UPDATE changes INDEXED BY changes_by_id SET id = ? WHERE branch = ? AND id = ?"
             self._write(replaced, [(redacted_id(record_id), branch_number, record_id)])
         self._written.pop((branch_number, record_id), None)
+
+    def thin(self, branch: Branch, record_id: str, versions: Sequence[bytes]) -> None:
+        self.flush()
+        self._remove_payloads(self._numbers_for_write(branch).namespace, versions, "thinned", record_id)
+
+    def _remove_payloads(self, namespace: int, versions: Sequence[bytes], cause: str, record_id: str | None) -> None:
+        """Remove the payloads of versions that have one, and note why."""
+        assert cause in ("erased", "thinned")
+        noted = (
+            f"INSERT INTO removed_payloads SELECT number, '{cause}', ? FROM versions "
+            "WHERE namespace = ? AND hash = ? AND payload IS NOT NULL"
+        )
+        keys = [(namespace, version) for version in versions]
+        self._write(noted, [(record_id, *key) for key in keys])
+        self._write("UPDATE versions SET payload = NULL WHERE namespace = ? AND hash = ?", keys)
 
     def put_removed(self, branch: Branch, version: bytes, removed: RemovedPayload) -> int:
         self.flush()
