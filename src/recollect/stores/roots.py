@@ -171,7 +171,12 @@ def branch_summaries(store: Store) -> dict[Branch, BranchSummary]:
         for branch, summary in out.items():
             head = view.head(branch)
             if head.parts is not None:
-                parts = [each._replace(root=roots.get(branch.reserved(each.name), EMPTY)) for each in head.parts]
+                parts = []
+                for each in head.parts:
+                    # Without commits of its own, a part that continues another one has the root that is stated.
+                    part = branch.reserved(each.name)
+                    unwritten = each.root if view.base(part) is not None else EMPTY
+                    parts.append(each._replace(root=roots.get(part, unwritten)))
                 root = memory_root(roots_of(roots[branch], parts))
                 out[branch] = summary._replace(root=root.hex())
     return out

@@ -17,6 +17,7 @@ from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger.commits import Branch, Commit, Stored
 from recollect.ledger.merkle import Root
 from recollect.stores.base import Store, Transaction, View
+from recollect.stores.branches import line_of, remove, settle
 from recollect.stores.replaying import Replayer
 from recollect.stores.roots import disagreements
 from recollect.stores.values import RemovedPayload
@@ -64,15 +65,20 @@ def copy_store(source: Store, target: Store, progress: Callable[[int], Any] = la
         raise InvalidArgumentError("target", target.path, rule)
     commits = there = 0
     with source.read() as view:
-        branches = view.branches()
+        branches = _all_branches(view)
         with target.read() as own:
-            strange = [branch for branch in own.branches() if branch not in branches]
+            there_already = _all_branches(own)
+            strange = [each for each in there_already if each not in branches and own.base(each) is None]
+            dropped = [each for each in reversed(there_already) if each not in branches and not each.is_reserved]
+        for branch in dropped if not strange else ():
+            with target.write(branch) as transaction:
+                remove(transaction, branch)
         if strange:
             rule = f"has the namespace {strange[0].owner.namespace!r}, which the source has not"
             raise InvalidArgumentError("target", target.path, rule)
-        # Parts first: the log of a memory states their heads.
-        for branch in sorted(branches, key=lambda branch: (branch.owner.namespace, not branch.is_reserved, branch)):
+        for branch in branches:
             copying = _Branch(source, target, view, branch)
+            copying.begin()
             there += copying.compare()
             for written in copying.write():
                 commits += written
@@ -81,6 +87,16 @@ def copy_store(source: Store, target: Store, progress: Callable[[int], Any] = la
         settings = _write_settings(view, target)
         _verify(view, target, branches)
     return CopyReport(branches=len(branches), commits=commits, there=there, settings=settings)
+
+
+def _all_branches(view: View) -> list[Branch]:
+    """Return all branches: those that others continue first, and the parts of a memory before it states their heads."""
+    found = dict.fromkeys(view.branches(), 0)
+    for namespace in sorted({branch.owner.namespace for branch in found}):
+        for part in Branch(namespace).family:
+            for each in view.continuing(part.namespace):
+                found[each.branch] = sum(1 for _ in line_of(view, each.branch)) - 1
+    return sorted(found, key=lambda each: (each.owner.namespace, found[each.owner], not each.is_reserved, each))
 
 
 class _Branch:
@@ -93,8 +109,24 @@ class _Branch:
         self._branch = branch
         self._versions: dict[bytes, Stored | RemovedPayload] = {}
 
+    def begin(self) -> None:
+        """Let the branch continue the one that it continues in the source."""
+        base = self._view.base(self._branch)
+        if base is None:
+            return
+        with self._target.write(self._branch) as transaction:
+            found = transaction.base(self._branch)
+            if found is None:
+                if transaction.head(self._branch).seq:
+                    raise self._differs("has a branch that begins empty, and continues another one in the source")
+                transaction.continue_from(self._branch, base.branch, base.seq)
+            elif found[:2] != base[:2]:
+                raise self._differs("has a branch that continues another commit than in the source")
+            if base.own_heads:
+                settle(transaction, self._branch)
+
     def compare(self) -> int:
-        """Return the number of commits that the target has. Raise InvalidArgumentError if one is another."""
+        """Return the number of commits of its own that the target has. Raise InvalidArgumentError if one is another."""
         with self._target.read() as own:
             head = own.head(self._branch)
             theirs = self._view.commits(self._branch, before=head.seq + 1)
@@ -109,7 +141,8 @@ class _Branch:
                         raise self._differs("has texts that were erased in the source since")
                     if version is not None and not kept and isinstance(self._versions[version], Stored):
                         raise self._differs("has erased texts that the source still has")
-        return head.seq
+        base = self._view.base(self._branch)
+        return head.seq - (0 if base is None else base.seq)
 
     def _differs(self, rule: str) -> InvalidArgumentError:
         name = self._branch.owner.namespace
