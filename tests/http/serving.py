@@ -120,11 +120,12 @@ class Server:
         namespaces: tuple[str, ...] = (),
         *,
         origin: Origin | None = None,
+        branches: tuple[str, ...] = (),
         **scope: str,
     ) -> str:
         """Add a token to the file of the server and return it."""
         made = new_token()
-        add_entry(self._folder / "tokens.toml", entry(name, made, right, namespaces, scope, origin))
+        add_entry(self._folder / "tokens.toml", entry(name, made, right, namespaces, scope, origin, branches))
         return made
 
     def memory(self, namespace: str = "default", token: str | None = None) -> recollect.Memory:

@@ -233,6 +233,10 @@ _STATUS: tuple[tuple[type[RecollectError], HTTPStatus], ...] = (
     (errors.StoreReplacedError, HTTPStatus.SERVICE_UNAVAILABLE),  # of a batch: another one uses the new store
     (errors.UnknownRecordError, HTTPStatus.NOT_FOUND),
     (errors.UnknownTargetError, HTTPStatus.NOT_FOUND),
+    (errors.UnknownBranchError, HTTPStatus.NOT_FOUND),
+    (errors.BranchExistsError, HTTPStatus.CONFLICT),
+    (errors.BranchInUseError, HTTPStatus.CONFLICT),
+    (errors.BranchLimitError, HTTPStatus.CONFLICT),
     (errors.StoreMissingError, HTTPStatus.NOT_FOUND),
     (errors.ConflictError, HTTPStatus.CONFLICT),
     (errors.RecordExistsError, HTTPStatus.CONFLICT),
