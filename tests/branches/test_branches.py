@@ -210,6 +210,15 @@ class TestBranches:
         branch.remember("Bo likes tea")
         with pytest.raises(QuotaError):
             branch.remember("Di swims")
+        with pytest.raises(QuotaError):  # what only the branch has counts, too
+            memory.remember("Di swims")
+        memory.set_quota(records=4)
+        memory.remember("Di swims")
+        memory.drop_branch("what-if")
+        memory.remember("El sings")
+        memory.remember("Fay rides")
+        with pytest.raises(QuotaError):
+            memory.remember("Gus runs")
 
     def test_a_receipt_and_its_replay_are_of_one_branch(self, memory: recollect.Memory) -> None:
         memory.remember(WINDOW)
@@ -252,6 +261,20 @@ def test_a_branch_expires_what_has_expired() -> None:
     branch.remember("stays", id="b")
     assert [change.cause for change in branch.log()[0].changes] == ["written", "expired"]
     assert branch.check() == []
+
+
+def test_what_was_merged_counts_once() -> None:
+    with recollect.open(":memory:") as memory:
+        memory.remember(WINDOW)
+        branch = memory.branch("what-if")
+        branch.remember("Cy sails")
+        memory.set_quota(records=3)
+        memory.merge_branch("what-if")
+        memory.remember("Bo likes tea")
+        branch.merge_branch("main")
+        with pytest.raises(QuotaError):
+            memory.remember("Di swims")
+        assert memory.stats()["quota"]["records"] == memory.count() == 3
 
 
 def test_there_is_a_limit_of_branches_and_of_how_deep_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,3 +102,36 @@ def test_an_export_has_one_branch(tmp_path: Path) -> None:
         grown(memory)
         with memory.on("two").open_export() as export:
             assert [record.id for record in export.records] == ["n1", "n3", "n4", "n5"]
+
+
+def test_a_rescue_saves_every_branch(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        grown(memory)
+        expected = state(memory)
+    report = recollect.rescue(path, tmp_path / "new.db")
+    assert report.lost == ()
+    assert all(each.same_root and not each.without_history for each in report.branches.values())
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert state(memory) == expected
+        assert memory.check() == []
+        with pytest.raises(recollect.errors.BranchExistsError):
+            memory.branch("gone")
+
+
+def test_a_rescue_saves_the_records_of_a_branch_that_has_lost_its_first_commits(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        grown(memory)
+        memory.on("one").remember("Cy sails", id="sails")
+        expected = {each.id: each.content for each in memory.on("one").find(limit=None)}
+    connection = connect(str(path))
+    number = "(SELECT number FROM branches WHERE name = 'one' ORDER BY number DESC LIMIT 1)"
+    connection.execute(f"DELETE FROM commits WHERE branch = {number} AND seq = 9").fetchall()
+    connection.close()
+    report = recollect.rescue(path, tmp_path / "new.db")
+    assert report.lost
+    with recollect.open(tmp_path / "new.db") as memory:
+        branch = memory.on("one")
+        assert {each.id: each.content for each in branch.find(limit=None)} == expected
+        assert memory.check() == []

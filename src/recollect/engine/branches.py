@@ -16,6 +16,7 @@ from recollect.engine.branch_results import BranchInfo
 from recollect.engine.core import Core
 from recollect.engine.read.targets import point_of
 from recollect.engine.scope import Place
+from recollect.engine.settings import merge_setting
 from recollect.errors import (
     BranchExistsError,
     BranchInUseError,
@@ -38,8 +39,6 @@ MOST = 1000
 DEEPEST = 16
 #: The settings of branches: `branch/NAMESPACE`, a control character, and the name.
 _PREFIX, _MARK, _AFTER_MARK = "branch/", "\x1f", "\x20"
-#: Those of merges: `merge/NAMESPACE`, the name of the branch that was written, and that of the merged one.
-_MERGES = "merge/"
 
 
 def create(core: Core, place: Place, operation: CreateBranch) -> BranchInfo:
@@ -78,6 +77,8 @@ def listed(core: Core, place: Place, operation: ListBranches) -> list[BranchInfo
         main = Branch(namespace, MAIN)
         found = {main: BranchInfo(name=MAIN, seq=view.head(main).seq)}
         found |= {each.branch: _info(each, noted.get(each.branch.name, {})) for each in view.continuing(namespace)}
+        begun_empty = (each for each in view.branches() if each.namespace == namespace and each not in found)
+        found |= {each: BranchInfo(name=each.name, seq=view.head(each).seq) for each in begun_empty}
         if operation.sizes:
             found = {branch: _with_sizes(core, view, branch, info) for branch, info in found.items()}
     return list(found.values())
@@ -113,16 +114,7 @@ def note_merged(transaction: Transaction, branch: Branch, seq: int, into: Branch
     """Note that a branch was merged into another one up to a commit."""
     if transaction.base(branch) is not None:
         _note(transaction, branch, {**(_noted(transaction, branch) or {}), "merged": {"seq": seq, "into": into.name}})
-    transaction.set_setting(_merge(into, branch), str(seq))
-
-
-def merged_upto(view: View, branch: Branch, into: Branch) -> int:
-    """Return the newest commit of a branch that was merged into another one; 0 for none."""
-    written = view.setting(_merge(into, branch))
-    try:
-        return 0 if written is None else int(written)
-    except ValueError:
-        raise DamagedStoreError("the store", f"what was merged of branch {branch.name!r} cannot be read") from None
+    transaction.set_setting(merge_setting(into, branch), str(seq))
 
 
 def _info(found: Continuing, noted: Mapping[str, Any]) -> BranchInfo:
@@ -158,11 +150,6 @@ def own_bytes(view: View, branch: Branch) -> int:
 
 def _name(branch: Branch) -> str:
     return f"{_PREFIX}{branch.namespace}{_MARK}{branch.name}"
-
-
-def _merge(into: Branch, branch: Branch) -> str:
-    """Return the name of the setting that states up to which commit a branch was merged into another one."""
-    return f"{_MERGES}{into.namespace}{_MARK}{into.name}{_MARK}{branch.name}"
 
 
 def _note(transaction: Transaction, branch: Branch, noted: Mapping[str, Any]) -> None:

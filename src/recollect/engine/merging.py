@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from recollect.engine.branch_results import Conflict, Merged
-from recollect.engine.branches import merged_upto, note_merged
+from recollect.engine.branches import note_merged
 from recollect.engine.core import Core, check_branch
 from recollect.engine.family import chosen, counted, kept_kinds
 from recollect.engine.read.targets import PastPoint, point_in
 from recollect.engine.scope import Place
+from recollect.engine.settings import merged_upto
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import is_turn
 from recollect.engine.write.three_way import three_way

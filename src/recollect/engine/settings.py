@@ -21,7 +21,7 @@ from recollect.operations.retention import Retention
 from recollect.operations.upkeep import Handling
 from recollect.policies import CATEGORIES, Level
 from recollect.records.origins import Origin
-from recollect.stores.base import ReadView, Transaction
+from recollect.stores.base import ReadView, Transaction, View
 
 
 def _key(name: str, branch: Branch, own: bool) -> str:
@@ -276,3 +276,29 @@ def _examined(view: ReadView, branch: Branch) -> dict[str, int]:
     except ValueError:
         return {}
     return {name: seq for name, seq in noted.items() if is_integer(seq, 0)} if isinstance(noted, dict) else {}
+
+
+# The merges of branches: up to which commit a branch was merged into another one.
+
+#: The settings of merges: `merge/NAMESPACE`, a control character before the name of the branch that was written, and
+#: one before that of the merged one.
+_MERGES, _MARK, _AFTER_MARK = "merge/", "\x1f", "\x20"
+
+
+def merge_setting(into: Branch, branch: Branch) -> str:
+    """Return the name of the setting that states up to which commit a branch was merged into another one."""
+    return f"{_MERGES}{into.namespace}{_MARK}{into.name}{_MARK}{branch.name}"
+
+
+def merged_upto(view: View, branch: Branch, into: Branch) -> int:
+    """Return the newest commit of a branch that was merged into another one; 0 for none."""
+    written = view.setting(merge_setting(into, branch))
+    try:
+        return 0 if written is None else int(written)
+    except ValueError:
+        raise DamagedStoreError("the store", f"what was merged of branch {branch.name!r} cannot be read") from None
+
+
+def merges_of(view: View, memory: Branch) -> dict[str, str]:
+    """Return the settings of all merges of a namespace, by name."""
+    return view.settings(f"{_MERGES}{memory.namespace}{_MARK}", f"{_MERGES}{memory.namespace}{_AFTER_MARK}")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from recollect.engine.follower import Follower
-from recollect.engine.settings import LEAST_RECENT, OLDEST, REFUSE, Quota, quota_of, sharing
+from recollect.engine.settings import LEAST_RECENT, OLDEST, REFUSE, Quota, merges_of, quota_of, sharing
 from recollect.errors import QuotaError
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
@@ -142,6 +142,7 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
     def __init__(self, uses: UsageFile) -> None:
         super().__init__(_CACHED_BYTES)
         self._uses = uses
+        self._of_branches = _OwnTotals()
 
     def start(self, view: View, branch: Branch, key: Branch) -> UsageTotals:
         """Count all records. Writing is a use; the log has its time."""
@@ -173,8 +174,10 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
 
     def of_family(self, transaction: Transaction, branch: Branch, quota: Quota) -> list[UsageTotals]:
         """Return the totals of the other branches that share a quota, at their newest commits."""
-        others = [each for each in sharing(transaction, branch) if transaction.head(each).seq]
-        return [self.current(transaction, each, quota, clean=True) for each in others]
+        sharing_it = sharing(transaction, branch)
+        others = [each for each in sharing_it if transaction.head(each).seq]
+        totals = [self.current(transaction, each, quota, clean=True) for each in others]
+        return totals + self._of_branches.of_others(transaction, branch, [branch, *sharing_it], quota)
 
     def committed(self, branch: Branch, room: Room, head: Head) -> None:
         """Cache the totals after a commit."""
@@ -204,6 +207,65 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
         if clean or unchanged:
             self.put(branch, totals, head)
         return totals
+
+
+class _OwnTotals(Follower[tuple[Branch, str], UsageTotals]):
+    """Usage totals of what branches have changed and the branches that they continue do not have.
+
+    The key is a branch with the merges of the memory: with each, the records are compared again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_CACHED_BYTES)
+        self._per: str | None = None
+
+    def of_others(
+        self, transaction: Transaction, branch: Branch, parts: Sequence[Branch], quota: Quota
+    ) -> list[UsageTotals]:
+        """Return the totals of what only other branches have, of parts of a memory that share a quota.
+
+        Cost:
+            One query, and the changes of each branch since the last call.
+        """
+        if quota.per != self._per:
+            self.entries.clear()
+            self._per = quota.per
+        found, merges = [], str(sorted(merges_of(transaction, branch.owner).items()))
+        for part in parts:
+            for each in transaction.continuing(part.namespace):
+                if each.branch != part and each.seq > each.base.seq:
+                    entry = self.at(transaction, each.branch, (each.branch, merges), newest=True)
+                    assert entry is not None
+                    assert entry.value is not None
+                    found.append(entry.value)
+        return found
+
+    def start(self, view: View, branch: Branch, key: tuple[Branch, str]) -> UsageTotals:
+        """Count the records that the branch has changed since it began."""
+        base = view.base(branch)
+        totals = UsageTotals(REFUSE, self._per)
+        changed = view.net_changes(branch, 0 if base is None else base.seq, view.head(branch).seq)
+        return self._counted(totals, view, branch, list(changed))
+
+    def catch_up(
+        self, value: UsageTotals, view: View, branch: Branch, key: tuple[Branch, str], tag: tuple[int, bytes]
+    ) -> UsageTotals:
+        """Count the records that were changed."""
+        return self._counted(value, view, branch, view.changed(branch, tag[0]))
+
+    @staticmethod
+    def _counted(totals: UsageTotals, view: View, branch: Branch, changed: Sequence[str]) -> UsageTotals:
+        live, base = view.several(branch, changed), view.base(branch)
+        there = {} if base is None else view.several(base.branch, changed)
+        for record_id in changed:
+            stored = live.get(record_id)
+            own = None if stored is None or stored == there.get(record_id) else Record.load(stored.payload)
+            totals.put(record_id, None if own is None else totals.entry(own, 0))
+        return totals
+
+    def nbytes(self, value: UsageTotals) -> int:
+        """Return the approximate memory of the totals."""
+        return _ENTRY_BYTES * len(value)
 
 
 class _Delta(NamedTuple):
@@ -237,7 +299,8 @@ class Room:
 
     Args:
         totals: The totals at the newest commit.
-        others: The totals of the other namespaces that share the quota. Their records are never evicted.
+        others: The totals of the other parts that share the quota, and of what only other branches have. Their records
+            are never evicted.
         micros: The time of the transaction (microseconds since 1970).
         due: Returns the ids of expired records, in order of expiry.
         visible: Whether the caller may see all records that the quota covers, and so the figures in a QuotaError.

@@ -30,13 +30,13 @@ from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import Live, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import utc_now
+from recollect.stores.branches import parents_of, settle
 from recollect.stores.parts import newest_parts, state
 from recollect.stores.replaying import Replayer
 from recollect.stores.roots import trim
 from recollect.stores.sealing.keys import Secret
 from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sealing.secrets import secret_or_default
-from recollect.stores.sql.columns import implicit_parents
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.encryption import key_check, key_file_beside, keys_at, store_keys
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
@@ -194,14 +194,43 @@ def _write_all(store: SqliteStore, salvage: Salvage) -> RescueReport:
             transaction.set_setting(name, value)
     for branch, saved in salvage.branches():
         proved = _proved(saved, salvage)
-        _Writer(store, branch, saved).write(proved)
+        begun = _begin(store, branch, saved, proved)
+        if saved.base is None or saved.base.own_heads or begun is None:
+            _Writer(store, branch, saved, begun).write(proved)
         with store.read() as view:
-            root = view.head(branch).root.hash
-        branches[branch] = RescuedBranch(len(saved.live), len(proved), saved.seq - len(proved), root == saved.root)
+            root, records = view.head(branch).root.hash, sum(1 for _ in view.versions(branch))
+        later = max(saved.seq - len(proved), 0)
+        branches[branch] = RescuedBranch(records, len(proved), later, root == saved.root or not later)
         lost.extend(saved.lost)
     for memory in {branch.owner for branch in branches}:
         _state_parts(store, memory)
     return RescueReport(branches=branches, settings=tuple(sorted(settings)), lost=tuple(lost))
+
+
+class _Begun(NamedTuple):
+    """A branch that continues another one again.
+
+    Attributes:
+        seq: The number of commits that it has from that one.
+        erased: The versions of the ids that are live after these, but were erased since.
+    """
+
+    seq: int
+    erased: dict[str, bytes]
+
+
+def _begin(store: SqliteStore, branch: Branch, saved: Saved, proved: Sequence[Commit]) -> _Begun | None:
+    """Let a branch continue the one that it has continued; None if the commits of that were not saved."""
+    base = saved.base
+    if base is None or len(proved) < base.seq:
+        return None
+    with store.write(branch) as transaction:
+        head = transaction.head_at(base.branch, base.seq) if base.seq else None
+        entries = transaction.entries(base.branch, base.seq - 1) if head is not None else iter(())
+        if base.seq and next(iter(entries), b"") != proved[base.seq - 1].entry:
+            return None
+        transaction.continue_from(branch, base.branch, base.seq)
+        return _Begun(base.seq, settle(transaction, branch) if base.own_heads else {})
 
 
 def _state_parts(store: SqliteStore, memory: Branch) -> None:
@@ -252,17 +281,22 @@ def _proved(saved: Saved, salvage: Salvage) -> list[Commit]:
 class _Writer:
     """Writes what was saved of one branch."""
 
-    def __init__(self, store: SqliteStore, branch: Branch, saved: Saved) -> None:
+    def __init__(self, store: SqliteStore, branch: Branch, saved: Saved, begun: _Begun | None) -> None:
         self._store = store
         self._branch = branch
         self._saved = saved
-        self._replayer = Replayer(branch, store.key, self._version)
+        self._begins = 0 if begun is None else begun.seq
+        with store.read() as view:
+            head = view.head(branch)
+            live = {} if begun is None else {each: stored.version for each, stored in view.versions(branch)}
+        self._replayer = Replayer(branch, store.key, self._version, head.root)
         self._live = self._replayer.live
-        self._micros = -(2**63)
+        self._live.update(live if begun is None else live | begun.erased)
+        self._micros = head.micros
 
     def write(self, proved: Sequence[Commit]) -> None:
         """Write the verified commits, then one more with everything else that is live."""
-        at = 0
+        at = self._begins
         while at < len(proved):
             with self._store.write(self._branch) as transaction:
                 changes = 0
@@ -282,11 +316,13 @@ class _Writer:
         ]
         if differences:
             seq = len(proved) + 1
+            with self._store.read() as view:
+                parents = parents_of(view, self._branch, view.head(self._branch))
             commit = Commit(
                 namespace=self._branch.namespace,
                 branch=self._branch.name,
                 seq=seq,
-                parents=implicit_parents(self._branch, seq),
+                parents=parents,
                 micros=max(microseconds(utc_now()), self._micros + 1),
                 actor=ACTOR,
                 reason="state of a corrupt store after its last verified commit",

@@ -9,21 +9,16 @@ under the newest root, the heads and the log, as far as they are readable. Nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from recollect.errors import CodecError
-from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Snapshot, Stored
+from recollect.ledger.commits import CAUSES, MAIN, Branch, Change, Commit, Snapshot, Stored
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import (
     EMPTY,
-    Child,
-    Leaf,
     Root,
-    decode_page,
-    leaf_hash_at,
-    page_hash,
     path_in_log,
     version_hash,
 )
@@ -33,15 +28,18 @@ from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sql.columns import SETTING, decoded_parents, implicit_parents
 from recollect.stores.sqlite.encryption import key_check
 from recollect.stores.sqlite.header import wal_path
+from recollect.stores.sqlite.leaves import SavedLeaves
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, FilePages, Row, Value
 from recollect.stores.sqlite_base.descriptors import read
-from recollect.stores.values import RemovedPayload
+from recollect.stores.values import Base, RemovedPayload
+
+R = TypeVar("R")
 
 _HASH_BYTES = 32
 #: What is taken of a page: all of it, or only what its own hash verifies, or what that does not.
 _INTACT, _BY_HASH, _UNVERIFIED = range(3)
-#: The beginning of the names of settings that are quotas.
-_QUOTA = "quota/"
+#: The beginnings of the names of settings that are saved: quotas, and what is noted of branches and their merges.
+_SAVED_SETTINGS = ("quota/", "branch/", "merge/")
 #: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
 _READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
 _UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
@@ -77,11 +75,13 @@ class Saved(NamedTuple):
         live: The live versions by id.
         versions: Every readable version of the store, by its hash.
         removed: The versions whose payload was removed, by their hash.
-        log: The commits from the first one on, up to the first that is incomplete.
+        log: The commits from the first one on, up to the first that is incomplete; of a branch that continues another
+            one, with those of that one.
         redacted: The commitments to redacted actors and reasons, by seq and name.
         seq: The number of the newest commit that anything was read of; 0 if there is none.
         root: The newest root; None if it is lost.
         lost: What cannot be saved.
+        base: Where it begins, if it continues another branch.
     """
 
     live: dict[str, Stored]
@@ -93,6 +93,7 @@ class Saved(NamedTuple):
     root: bytes | None
     snapshots: list[Snapshot]
     lost: list[Lost]
+    base: Base | None = None
 
 
 class Salvage:
@@ -113,6 +114,7 @@ class Salvage:
         self._encrypted = cipher is not None
         self._namespaces: dict[int, str] = {}
         self._branches: dict[int, tuple[int, str]] = {}
+        self._bases: dict[int, tuple[int, int, bool]] = {}  # the base, its commit, and whether there are own heads
         self._meta: dict[str, Value] = {}
         # By computed hash, not by stored hash or namespace, which may be corrupt although the payload is intact. A
         # corrupt payload has a computed hash that nothing refers to.
@@ -182,6 +184,9 @@ class Salvage:
                 kind == TABLE_LEAF and row.number and len(values) == _BRANCH_COLUMNS
             ):
                 self._branches.setdefault(row.number, (namespace, name))
+                base, base_seq, kept = values[3], values[4], values[6]
+                if isinstance(base, int) and isinstance(base_seq, int) and isinstance(kept, int):
+                    self._bases.setdefault(row.number, (base, base_seq, kept >= base_seq))
             case (int(branch_number), int(number), str() | None as name, int(seq), int(micros)) if kind == INDEX_LEAF:
                 known = self._snapshots.setdefault(branch_number, [])
                 if intact or all(each[0] != number for each in known):
@@ -285,22 +290,23 @@ class Salvage:
         return found if isinstance(found, str) else None
 
     def settings(self) -> tuple[dict[str, str], list[Lost]]:
-        """Return the quotas by the name of their setting, and what is lost of them."""
+        """Return the settings that are saved, by name, and what is lost of them."""
         saved: dict[str, str] = {}
         lost: list[Lost] = []
         root = self.trees().get("meta")
         if root is None or any(map(self.pages.is_damaged, self.pages.below(root))):
             lost.append(Lost("", "settings", "", "", "a page that can contain quotas and the time zone cannot be read"))
         for name, value in self._meta.items():
-            if name.startswith(SETTING + _QUOTA):
+            setting = name.removeprefix(SETTING)
+            if name.startswith(SETTING) and setting.startswith(_SAVED_SETTINGS):
                 try:
-                    if not isinstance(json.loads(str(value)), dict):
+                    if not isinstance(json.loads(str(value)), (dict, int)):
                         raise ValueError
                 except ValueError:
-                    namespace = name.removeprefix(SETTING + _QUOTA)
-                    lost.append(Lost(namespace, "settings", name, "", "the quota cannot be read"))
+                    kind, _, namespace = setting.partition("/")
+                    lost.append(Lost(namespace, "settings", name, "", f"the {kind} cannot be read"))
                 else:
-                    saved[name.removeprefix(SETTING)] = str(value)
+                    saved[setting] = str(value)
         return saved, lost
 
     def trees(self) -> dict[str, int]:
@@ -327,8 +333,8 @@ class Salvage:
         return name
 
     def _saved(self, branch_number: int, namespace: int, branch: Branch) -> Saved:
-        log = self._changes.get(branch_number, {})
-        commits = self._commits.get(branch_number, {})
+        begins, own_heads = self._bases[branch_number][1:] if branch_number in self._bases else (0, True)
+        log, commits = self._with_base(self._changes, branch_number), self._with_base(self._commits, branch_number)
         newest: dict[str, bytes | None] = {}
         earlier: dict[str, set[bytes | None]] = {}
         for seq in sorted(log):
@@ -341,12 +347,12 @@ class Salvage:
         lost: list[Lost] = []
         heads = {record_id: number for (branch_, record_id), number in self._heads.items() if branch_ == branch_number}
         root = self._newest_root(commits, log)
-        trie = _Leaves(root, self._nodes)
+        trie = SavedLeaves(root, self._nodes)
         trie.identify(self._ids.items())
         trie.identify((change.after, change.id) for at in log.values() for change in at.values() if change.after)
         own = {record_id for namespace_, record_id in self._of_id if namespace_ == namespace}
         digest: bytes | None
-        for record_id in sorted({*newest, *heads, *own, *trie.found}):
+        for record_id in sorted({*newest, *heads, *own, *trie.found}) if own_heads else ():
             pointed = self._numbers.get(heads.get(record_id) or 0)
             versions = self._of_id.get((namespace, record_id), {})
             leaf = trie.leaf_of(record_id)
@@ -375,10 +381,10 @@ class Salvage:
                 older = [each.hex()[:16] for each in versions.values()]
                 also = f"; its other readable versions are {', '.join(older)}" if older else ""
                 lost.append(Lost(branch.namespace, "record", record_id, digest.hex(), f"its version {why}{also}"))
-        last = max((*commits, *log), default=0)
+        last = max((*commits, *log), default=begins)
         lost.extend(
             Lost(branch.namespace, "commit", str(seq), "", "it or some of its changes cannot be read")
-            for seq in range(1, last + 1)
+            for seq in range(begins + 1, last + 1)
             if (commit := self._commit(branch_number, branch, seq)) is None
             or (seq not in log and not self._changes_nothing(branch_number, commit))
         )
@@ -394,12 +400,33 @@ class Salvage:
             versions=self._versions,
             removed=removed,
             log=history,
-            redacted=self._redacted.get(branch_number, {}),
+            redacted=self._with_base(self._redacted, branch_number),
             seq=last,
             root=None if root is None else root.hash,
             snapshots=self._snapshots_of(branch_number, history),
             lost=lost,
+            base=self._base(branch_number, branch),
         )
+
+    def _base(self, branch_number: int, branch: Branch) -> Base | None:
+        if branch_number not in self._bases:
+            return None
+        number, seq, own_heads = self._bases[branch_number]
+        return Base(branch._replace(name=self._branches.get(number, (0, MAIN))[1]), seq, own_heads)
+
+    def _where(self, branch_number: int, seq: int) -> int:
+        """Return the branch whose rows have a commit of a branch: it, or one that it continues."""
+        while branch_number in self._bases and seq <= self._bases[branch_number][1]:
+            branch_number = self._bases[branch_number][0]
+        return branch_number
+
+    def _with_base(self, rows: Mapping[int, Mapping[int, R]], branch_number: int) -> dict[int, R]:
+        """Return the rows of a branch by seq, with those of the branches that it continues."""
+        out = dict(rows.get(branch_number, {}))
+        if branch_number in self._bases:
+            base, seq, _ = self._bases[branch_number]
+            out |= {at: row for at, row in self._with_base(rows, base).items() if at <= seq}
+        return out
 
     def _snapshots_of(self, branch_number: int, history: list[Commit]) -> list[Snapshot]:
         roots = {0: EMPTY} | {commit.seq: commit.root.hash for commit in history}
@@ -420,7 +447,7 @@ class Salvage:
 
     def _log(self, branch_number: int, branch: Branch) -> Iterator[Commit]:
         """Yield the commits from the first one on, up to the first that is incomplete."""
-        for seq in range(1, len(self._commits.get(branch_number, {})) + 1):
+        for seq in range(1, len(self._with_base(self._commits, branch_number)) + 1):
             commit = self._commit(branch_number, branch, seq)
             if commit is None:
                 return
@@ -433,6 +460,8 @@ class Salvage:
 
     def _commit(self, branch_number: int, branch: Branch, seq: int) -> Commit | None:
         """Return a commit; None if it is incomplete."""
+        branch_number = self._where(branch_number, seq)
+        named = branch._replace(name=self._branches.get(branch_number, (0, branch.name))[1])
         changes = self._changes.get(branch_number, {}).get(seq, {})
         row = self._commits.get(branch_number, {}).get(seq)
         if row is None or sorted(changes) != list(range(len(changes))):
@@ -452,7 +481,7 @@ class Salvage:
                 bytes() | None as parts,
             ):
                 try:
-                    decoded = implicit_parents(branch, seq) if parents is None else decoded_parents(parents)
+                    decoded = implicit_parents(named, seq) if parents is None else decoded_parents(parents)
                     stated = None if parts is None else decode_parts(parts)
                 except ValueError:
                     return None
@@ -488,63 +517,6 @@ class Salvage:
                 owner = owners.get(number, "sqlite_schema" if number == 1 else "an unknown table")
                 wrong = "is not authentic" if self._encrypted else "does not match its checksum"
                 yield f"page {number}, of {owner}, {'is all zeros' if zeros and intact else wrong}"
-
-
-class _Leaves:
-    """The leaves of the Merkle trie under a root, as far as its pages match their hashes.
-
-    The hashes of pages do not cover the path that a leaf states. A leaf is therefore assigned to an id only if it is
-    the leaf hash of that id and a known version. Any other leaf makes its path in the trie uncertain.
-
-    Attributes:
-        found: The identified leaves, by id.
-        versions: The versions of the identified leaves, by leaf.
-    """
-
-    def __init__(self, root: Root | None, nodes: dict[int, bytes]) -> None:
-        self._unidentified: dict[bytes, str] = {}  # the paths of leaves that are not identified, in hex
-        self.found: dict[str, bytes] = {}
-        self.versions: dict[bytes, bytes] = {}
-        self._uncertain: set[str] = {""} if root is None else set()  # the paths of lost pages and such leaves, in hex
-        pending: list[tuple[str, Root | Child]] = [] if root is None or root.hash == EMPTY else [("", root)]
-        while pending:
-            path, child = pending.pop()
-            try:
-                page = decode_page(nodes[child.page])
-            except (KeyError, ValueError):
-                self._uncertain.add(path)
-                continue
-            if page_hash(page)[0] != child.hash:
-                self._uncertain.add(path)
-                continue
-            for slot, item in enumerate(page):
-                if isinstance(item, Leaf):
-                    self._unidentified[item.hash] = f"{path}{slot:x}"
-                elif item is not None:
-                    pending.append((f"{path}{slot:x}", item))
-
-    def identify(self, versions: Iterable[tuple[bytes, str]]) -> None:
-        """Identify the leaves of these versions of these ids."""
-        for digest, record_id in versions:
-            leaf = leaf_hash_at(path_in_log(record_id), digest)
-            if self._unidentified.pop(leaf, None) is not None:
-                self.found[record_id] = leaf
-                self.versions[leaf] = digest
-
-    def leaf_of(self, record_id: str) -> bytes | None:
-        """Return the identified leaf of an id; None if there is none."""
-        return self.found.get(record_id)
-
-    def proves_absence(self, record_id: str) -> bool:
-        """Return whether an id without an identified leaf has none: everything on its path in the trie is readable.
-
-        Call it after all calls of `identify`.
-        """
-        if self._unidentified:
-            self._uncertain.update(self._unidentified.values())
-            self._unidentified.clear()
-        path = path_in_log(record_id).hex()
-        return not any(path[:length] in self._uncertain for length in range(len(path)))
 
 
 def _has_path(record_id: str) -> bool:
