@@ -103,6 +103,11 @@ def tree(leaves: list[bytes]) -> bytes:
 
 def commit(value: object, root: bytes, second: bool) -> bytes:
     """Verify that a commit with this root is in the log; return the head of the log."""
+    return entered(value, root, second)[1]
+
+
+def entered(value: object, root: bytes, second: bool) -> tuple[bytes, bytes]:
+    """The same; return the entry, too."""
     log = fields(value, "seq parents time actor reason changes size path head" + " parts" * second)
     seq, parents = integer(log["seq"], 1), typed(log["parents"], list)
     size, start = integer(log["size"], seq), integer(log["time"], -(2**63)).to_bytes(8, signed=True)
@@ -113,10 +118,11 @@ def commit(value: object, root: bytes, second: bool) -> bytes:
         entry += b"".join([b"\1", *map(octets, parent[2:])] if parent[2:] else [b"\0"]) if second else b""
     notes = [b"\0" if note is None else b"\1" + octets(note) for note in (log["actor"], log["reason"])]
     bound = [root, octets(log["changes"])] + ([octets(log["parts"])] if second else [])
-    leaf = sha(b"\0", named("entry.2" if second else "entry.1", entry, start, *notes, *bound))
+    entry = named("entry.2" if second else "entry.1", entry, start, *notes, *bound)
+    leaf = sha(b"\0", entry)
     head = named("log.1", size.to_bytes(8), fold(seq - 1, size - 1, leaf, hashes(log["path"]))[1])
     need(octets(log["head"]) == head)
-    return head
+    return entry, head
 
 
 def fold(f: int, s: int, start: bytes, path: list[bytes]) -> tuple[bytes, bytes]:
@@ -152,6 +158,16 @@ def consistency(proof: object) -> list[bytes]:
     return heads
 
 
+def merge(proof: object) -> list[bytes]:
+    """Verify a merge; return the head of the log of the merged branch, and that of the one with the merge."""
+    p = fields(proof, "proof merge merged")
+    merging, merged = fields(p["merge"], "root log"), fields(p["merged"], "branch root log")
+    other, its_head = entered(merged["log"], octets(merged["root"]), second=True)
+    _, head = entered(merging["log"], octets(merging["root"]), second=True)
+    need([typed(merged["branch"], str), merged["log"]["seq"], other.hex()] in merging["log"]["parents"][1:])
+    return [its_head, head]
+
+
 def verified(proof: object, trusted: str | tuple[str, str]) -> bool:
     """Return whether the proof (a parsed JSON value) proves its statement relative to the trusted hash or hashes."""
     pair = type(trusted) is tuple and len(trusted) == 2
@@ -160,6 +176,8 @@ def verified(proof: object, trusted: str | tuple[str, str]) -> bool:
         kind = typed(proof, dict).get("proof")
         if kind == "recollect/consistency/1":
             return consistency(proof)[-len(given) :] == given
+        if kind == "recollect/merge/1":
+            return merge(proof)[-len(given) :] == given
         found = re.fullmatch("recollect/(presence|absence)/([12])", typed(kind, str))
         need(not pair and found is not None)
         assert found is not None

@@ -275,6 +275,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         dry_run=st.booleans(),
     ),
     ops.DropBranch: st.builds(ops.DropBranch, branch=BRANCHES),
+    ops.ProveMerge: st.builds(ops.ProveMerge, seq=st.integers(1, 6)),
     ops.Pin: st.builds(ops.Pin, seq=st.integers(-1, 6))
     | st.builds(ops.Pin, time=st.just(datetime(2026, 3, 1, tzinfo=UTC)))
     | st.builds(ops.Pin, named=st.sampled_from(("0" * 64, "friday")))
@@ -427,6 +428,7 @@ class TestEveryCallIsAnOperation:
             "prove": ("a",),
             "replay": ({},),
             "prove_log": (0,),
+            "prove_merge": (1,),
             "drop_snapshot": ("a",),
             "history": ("a",),
             "diff": (0, 0),
@@ -562,6 +564,7 @@ class TestEveryCallIsAnOperation:
             ops.Replay: {"receipt": {}},
             ops.Prove: {"id": "a"},
             ops.ProveLog: {"old": 0},
+            ops.ProveMerge: {"seq": 1},
             ops.ExecuteBatch: {"operations": ()},
             ops.DropSnapshot: {"label": "a"},
             ops.CreateBranch: {"branch": "a"},

@@ -55,6 +55,7 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "head": lambda m: m.head(),
     "prove": lambda m: m.prove("a"),
     "prove_log": lambda m: m.prove_log(0),
+    "prove_merge": lambda m: m.prove_merge(1),
     "quota": lambda m: m.execute(GetQuota()),
     "check": lambda m: m.check(),
     "compact": lambda m: m.compact(),

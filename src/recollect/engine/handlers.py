@@ -16,7 +16,7 @@ from recollect.engine.erasing import erase
 from recollect.engine.facets import read_of
 from recollect.engine.index.vectors import no_embedder
 from recollect.engine.read.filter_bounds import index_helps, selective
-from recollect.engine.read.proofs import prove_log
+from recollect.engine.read.proofs import prove_log, prove_merge
 from recollect.engine.read.targets import point_of
 from recollect.engine.reader import check_whole
 from recollect.engine.readers import InBatch, Past, Present, pin
@@ -59,6 +59,7 @@ from recollect.operations import (
     Pin,
     Probe,
     ProveLog,
+    ProveMerge,
     Remember,
     RememberAll,
     Replay,
@@ -298,6 +299,11 @@ def _prove_log(core: Core, place: Place, operation: ProveLog) -> Proof:
         return prove_log(operation, view, place.branch, core.log_trees)
 
 
+def _prove_merge(core: Core, place: Place, operation: ProveMerge) -> Proof:
+    with core.read(place.branch) as view:
+        return prove_merge(operation, view, place.branch, core.store, core.log_trees)
+
+
 def _embed_all(core: Core, place: Place, operation: EmbedAll) -> int:
     return Present(core, place).embed_all(operation.batch_size, operation.progress).texts
 
@@ -359,6 +365,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     SetRetention: Handler(set_rules),
     ApplyRetention: Handler(apply_retention),
     ProveLog: _unscoped("a proof of the log, which covers the whole namespace,", _prove_log),
+    ProveMerge: _unscoped("a proof of a merge, which covers the whole namespace,", _prove_merge),
     Wait: Handler(_wait),
     Replay: _unscoped("a replay, which covers the whole namespace,", history.replay),
     EmbedAll: Handler(_embed_all),

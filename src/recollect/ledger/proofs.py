@@ -17,7 +17,9 @@ from recollect.ledger.merkle import EMPTY, Child, Leaf, Page, Root, Slot, childr
 #: A proof: a dictionary that `json.dumps` writes.
 Proof: TypeAlias = dict[str, Any]
 #: The kinds of proofs, with the number of their form. Those of the second speak of a part of a memory.
-PRESENCE, ABSENCE, CONSISTENCY = (f"recollect/{name}/1" for name in ("presence", "absence", "consistency"))
+PRESENCE, ABSENCE, CONSISTENCY, MERGE = (
+    f"recollect/{name}/1" for name in ("presence", "absence", "consistency", "merge")
+)
 PRESENCE_2, ABSENCE_2 = (f"recollect/{name}/2" for name in ("presence", "absence"))
 #: A node of the binary trie: empty, the only leaf below it, or the hash of more.
 _Node: TypeAlias = Leaf | bytes | None
@@ -176,6 +178,22 @@ def consistency(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[b
         {"size": size, "hash": tree.hex(), "head": head_of(size, tree).hex()} for size, tree in (old, new)
     )
     return {"proof": CONSISTENCY, "old": old_log, "new": new_log, "path": [each.hex() for each in path]}
+
+
+def merge(merging: tuple[bytes, Proof], branch: str, merged: tuple[bytes, Proof]) -> Proof:
+    """Return the proof that a commit merges one of another branch.
+
+    Args:
+        merging: The root of the memory after the commit, and the commit in its log (`commit_in_log`).
+        branch: The name of the other branch.
+        merged: The same for the commit that was merged, in the log of the other branch.
+    """
+    (root, log), (other, other_log) = merging, merged
+    return {
+        "proof": MERGE,
+        "merge": {"root": root.hex(), "log": log},
+        "merged": {"branch": branch, "root": other.hex(), "log": other_log},
+    }
 
 
 def _inner_nodes(page: Page) -> list[_Slot]:

@@ -8,7 +8,7 @@ hashes. Whatever the proof is, it is refused in time linear in its size. docs/pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from recollect.arguments.signatures import named
 from recollect.errors import InvalidArgumentError
@@ -16,7 +16,7 @@ from recollect.ledger.entries import LogEntry
 from recollect.ledger.log_tree import EMPTY_TREE, head_of, leaf_of, tree_of_inclusion, trees_of_consistency
 from recollect.ledger.merkle import EMPTY, leaf_hash_at, node_hash, path_of, salted_version
 from recollect.ledger.parts import RECORDS, memory_root
-from recollect.ledger.proofs import ABSENCE, ABSENCE_2, CONSISTENCY, PRESENCE, PRESENCE_2, Proof
+from recollect.ledger.proofs import ABSENCE, ABSENCE_2, CONSISTENCY, MERGE, PRESENCE, PRESENCE_2, Proof
 from recollect.records.codec import varint
 
 #: A trusted root of a namespace or head of a log, in hex or as bytes, or the old and the new head.
@@ -29,6 +29,7 @@ _ABSENCE_KEYS = _COMMON | {"path", "leaf"}
 _PART_KEYS = frozenset(("part", "parts"))
 _LOG_KEYS = ("seq", "parents", "time", "actor", "reason", "changes", "size", "path", "head")
 _CONSISTENCY_KEYS = frozenset(("proof", "old", "new", "path"))
+_MERGE_KEYS = frozenset(("proof", "merge", "merged"))
 _RULE = "must be a root or the head of a log, as 64 lowercase hex digits or 32 bytes, or a pair (old, new) of heads"
 _MAX_LEVELS = 256
 _MAX_SEQ = 2**63 - 1
@@ -44,13 +45,15 @@ def verify(proof: object, root: Trusted) -> bool:
     whose canonical bytes are `proof["payload"]` unless they have been erased; a proof of absence, that no record has
     the id `proof["id"]`. Both are relative to a root of the namespace, or to the head of a log that contains the commit
     `proof["log"]["seq"]`. A proof of consistency (`memory.prove_log`) states that the log with the new head begins with
-    the entries of the log with the old head.
+    the entries of the log with the old head. A proof of a merge (`memory.prove_merge`) states that the commit
+    `proof["merge"]["log"]["seq"]` merges the commit `proof["merged"]["log"]["seq"]` of another branch.
 
     Args:
         proof: The proof: any value that was read from JSON.
         root: What the verifier trusts: a root (`memory.root`) or the head of a log (`memory.head().log`), as 64
             lowercase hex digits or 32 bytes. For a proof of consistency, the new head, so that it extends
-            `proof["old"]["head"]`, or a pair of the old and the new head.
+            `proof["old"]["head"]`, or a pair of the old and the new head. For one of a merge, the head of the log that
+            has the merge, or a pair of that of the branch that was merged and of that.
 
     Returns:
         True if it is proved. False otherwise, whatever the proof is.
@@ -67,6 +70,8 @@ def verify(proof: object, root: Trusted) -> bool:
     try:
         if kind == CONSISTENCY:
             return _verify_consistency(proof, trusted)
+        if kind == MERGE:
+            return _verify_merge(proof, trusted)
         if kind in (PRESENCE, ABSENCE, PRESENCE_2, ABSENCE_2):
             present = kind in (PRESENCE, PRESENCE_2)
             return _verify_record(proof, trusted, present=present, of_part=kind in (PRESENCE_2, ABSENCE_2))
@@ -125,10 +130,10 @@ def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool, o
             return False
         anchors.add(root := whole)
     if "log" in proof:
-        head = _head_of_log(proof["log"], root, of_part=of_part)
-        if head is None:
+        found = _in_log(proof["log"], root, of_part=of_part)
+        if found is None:
             return False
-        anchors.add(head)
+        anchors.add(found.head)
     return len(trusted) == 1 and trusted[0] in anchors
 
 
@@ -168,8 +173,20 @@ def _same_bits(one: bytes, other: bytes, count: int) -> bool:
     return (int.from_bytes(one) ^ int.from_bytes(other)) >> (_MAX_LEVELS - count) == 0
 
 
-def _head_of_log(log: object, root: bytes, *, of_part: bool) -> bytes | None:
-    """Return the head of the log in which a proof shows the commit of its root; None if it does not show that."""
+class _InLog(NamedTuple):
+    """A commit that a proof shows in a log.
+
+    Attributes:
+        entry: Its entry.
+        head: The head of the log.
+    """
+
+    entry: LogEntry
+    head: bytes
+
+
+def _in_log(log: object, root: bytes, *, of_part: bool) -> _InLog | None:
+    """Return the commit with a root that a proof shows in a log; None if it does not show that."""
     keys = (*_LOG_KEYS, "parts") if of_part else _LOG_KEYS
     seq, parents, time, actor, reason, changes, size, path, stated, *history = _parts(log, keys)
     entry = LogEntry(
@@ -185,7 +202,21 @@ def _head_of_log(log: object, root: bytes, *, of_part: bool) -> bytes | None:
     tree = tree_of_inclusion(leaf_of(entry.hash()), entry.seq - 1, _integer(size, 1), _hashes(path))
     if tree is None or (head := head_of(size, tree)) != _hash(stated):
         return None
-    return head
+    return _InLog(entry, head)
+
+
+def _verify_merge(proof: Proof, trusted: tuple[bytes, ...]) -> bool:
+    if proof.keys() != _MERGE_KEYS:
+        return False
+    root, log = _parts(proof["merge"], ("root", "log"))
+    branch, other_root, other_log = _parts(proof["merged"], ("branch", "root", "log"))
+    merge = _in_log(log, _hash(root), of_part=True)
+    merged = _in_log(other_log, _hash(other_root), of_part=True)
+    if merge is None or merged is None:
+        return False
+    parent = (_text(branch), merged.entry.seq, merged.entry.hash())
+    # The first parent is the commit before: of the same branch, or of the one that it continues.
+    return parent in merge.entry.parents[1:] and trusted in ((merge.head,), (merged.head, merge.head))
 
 
 def _verify_consistency(proof: Proof, trusted: tuple[bytes, ...]) -> bool:

@@ -366,6 +366,8 @@ class MemoryCoroutines:
         """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
     async def prove_log(self, old: int, new: int | None = None) -> Proof:
         """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON."""
+    async def prove_merge(self, seq: int) -> Proof:
+        """Return a proof that a commit merges one of another branch, as plain JSON."""
     async def recall(
         self,
         question: str,

@@ -31,6 +31,7 @@ from recollect.operations import (
     OpenExport,
     Prove,
     ProveLog,
+    ProveMerge,
     Replay,
 )
 from recollect.records.origins import RANKS, USER, Origin, check_origin, least
@@ -98,6 +99,32 @@ class Memory(MemoryCalls, Upkeep, RetentionCalls, Bisection, Uncopied):
             That of `head`.
         """
         proof: Proof = self.execute(ProveLog(old=old, new=new))
+        return proof
+
+    def prove_merge(self, seq: int) -> Proof:
+        """Return a proof that a commit merges one of another branch, as plain JSON.
+
+            merged = memory.merge_branch("what-if")
+            proof = memory.prove_merge(merged.seq)
+            assert recollect.verify(proof, (memory.on("what-if").head().log, memory.head().log))
+
+        It shows the merge in the log of this branch, the commit that was merged in the log of the other one, and that
+        the first states the entry of the second.
+
+        Args:
+            seq: The number of the merge (`Merged.seq`).
+
+        Raises:
+            InvalidArgumentError: There is no such commit, or it is no merge.
+            UnknownBranchError: The branch that was merged was dropped.
+            ScopeError: This memory is scoped.
+            DamagedStoreError: The store cannot prove it, because it is corrupt.
+            StoreError: The store failed.
+
+        Cost:
+            That of `head`, for both branches.
+        """
+        proof: Proof = self.execute(ProveMerge(seq=seq))
         return proof
 
     def replay(self, receipt: Mapping[str, Any]) -> Replayed:

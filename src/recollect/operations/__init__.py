@@ -32,7 +32,14 @@ from recollect.operations.base import (
     from_json,
     plain,
 )
-from recollect.operations.branches import CreateBranch, DropBranch, ListBranches, MergeBranch, branch_name
+from recollect.operations.branches import (
+    CreateBranch,
+    DropBranch,
+    ListBranches,
+    MergeBranch,
+    ProveMerge,
+    branch_name,
+)
 from recollect.operations.history import (
     At,
     Diff,
@@ -180,6 +187,7 @@ __all__ = [
     "Probe",
     "Prove",
     "ProveLog",
+    "ProveMerge",
     "ReadHead",
     "Recall",
     "Receipt",

@@ -120,6 +120,20 @@ class MergeBranch(Operation, name="merge_branch", right=WRITE, result="Merged", 
         return (self.branch,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProveMerge(Operation, name="prove_merge", right=READ, result="dict", in_batch=False):
+    """Prove that a commit merges one of another branch. The result is a dict (`ledger.proofs`).
+
+    Attributes:
+        seq: The number of the merge.
+    """
+
+    seq: int
+
+    def __post_init__(self) -> None:
+        check_count("seq", self.seq)
+
+
 def _resolution(given: Any) -> tuple[str, str, Choice | Record]:
     """Check one of `MergeBranch.resolutions`."""
     if not isinstance(given, (tuple, list)) or len(given) != 3:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.engine.trees import LogTrees
-from recollect.errors import DamagedStoreError, InvalidArgumentError
+from recollect.errors import DamagedStoreError, InvalidArgumentError, UnknownBranchError
 from recollect.ledger import proofs
 from recollect.ledger.commits import RESERVED, Branch, Head
 from recollect.ledger.log_tiles import TiledTree
@@ -12,7 +12,7 @@ from recollect.ledger.merkle import EMPTY, Leaf, leaf_hash_at, path_of, version_
 from recollect.ledger.parts import RECORDS, roots_of
 from recollect.ledger.proofs import BrokenTrieError, Proof, descend
 from recollect.ledger.verifying import verify
-from recollect.operations import Prove, ProveLog
+from recollect.operations import Prove, ProveLog, ProveMerge
 from recollect.stores.base import Store, View
 from recollect.stores.roots import pages_at
 from recollect.stores.values import Version
@@ -35,14 +35,7 @@ def prove(operation: Prove, view: View, branch: Branch, store: Store, log_trees:
     if operation.part is not None and operation.part not in seqs:
         why = "is empty" if head.parts is not None else "is not bound, as the commit is of format 3,"
         raise InvalidArgumentError("part", operation.part, f"{why} after commit {seq}, so there is nothing to prove")
-    log = None
-    if seq:
-
-        def in_log(tree: TiledTree) -> Proof:
-            path, log_head = inclusion_path(tree.subtree, seq - 1, newest), head_of(newest, tree.tree_hash(newest))
-            return proofs.commit_in_log(log_trees.entry(tree, view, branch, seq), newest, path, log_head)
-
-        log = log_trees.read(view, branch, in_log)
+    log = _in_log(view, branch, seq, log_trees) if seq else None
     first: Proof | None = None
     for name in seqs if operation.part is None else (operation.part,):
         own = branch if name == RECORDS else branch.reserved(name)
@@ -97,6 +90,43 @@ def prove_log(operation: ProveLog, view: View, branch: Branch, log_trees: LogTre
         return proofs.consistency(before, after, consistency_path(tree.subtree, old, new))
 
     return log_trees.read(view, branch, read)
+
+
+def prove_merge(operation: ProveMerge, view: View, branch: Branch, store: Store, log_trees: LogTrees) -> Proof:
+    """Return the proof that a commit merges one of another branch.
+
+    Raises:
+        InvalidArgumentError: It is no merge.
+        UnknownBranchError: The branch that was merged was dropped.
+    """
+    seq = seq_of("seq", operation.seq, view.head(branch).seq)
+    commit = next(view.commits(branch, seq - 1, 1))
+    found = next((parent for parent in commit.parents[1:] if len(parent) == 3), None)
+    if found is None:
+        raise InvalidArgumentError("seq", seq, "is not the number of a merge")
+    other, number = Branch(branch.namespace, found[0]), found[1]
+    head = view.head_at(other, number)
+    if head is None:
+        raise UnknownBranchError(other.name, other.namespace)
+    proof = proofs.merge(
+        (commit.memory_root, _in_log(view, branch, seq, log_trees)),
+        other.name,
+        (head.memory_root, _in_log(view, other, number, log_trees)),
+    )
+    if not verify(proof, proof["merge"]["log"]["head"]):
+        raise DamagedStoreError(store.path, f"commit {seq} merges another branch {other.name!r} than it has")
+    return proof
+
+
+def _in_log(view: View, branch: Branch, seq: int, log_trees: LogTrees) -> Proof:
+    """Return the part of a proof that shows a commit in the log of its branch."""
+    newest = view.head(branch).seq
+
+    def in_log(tree: TiledTree) -> Proof:
+        path, log_head = inclusion_path(tree.subtree, seq - 1, newest), head_of(newest, tree.tree_hash(newest))
+        return proofs.commit_in_log(log_trees.entry(tree, view, branch, seq), newest, path, log_head)
+
+    return log_trees.read(view, branch, in_log)
 
 
 def seq_of(name: str, target: int | None, newest: int) -> int:
