@@ -17,6 +17,10 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         UnknownRecordError (LookupError)
         AmbiguousIdError (LookupError)
         UnknownTargetError (LookupError)
+        UnknownBranchError (LookupError)
+        BranchExistsError
+        BranchInUseError
+        BranchLimitError
         BisectError
         RecordExistsError
         ConflictError

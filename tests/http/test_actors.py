@@ -39,12 +39,13 @@ WRITES: list[dict[str, Any]] = [
     {"op": "release", "ids": ["q"]},
     {"op": "batch", "operations": [NOTE | {"id": "h"}]},
     {"op": "batch", "operations": [NOTE | {"id": "i"}], "actor": STATED},
+    {"op": "merge_branch", "branch": "other"},
     {"op": "clear"},
 ]
 #: Those that make no commit in the log of the namespace, and rollback, which is a revert of several.
 WITHOUT_COMMIT = frozenset(
-    "apply_retention backup check compact drop_snapshot embed_all probe rollback set_policies set_quota set_retention "
-    "snapshot sweep".split()
+    "apply_retention backup check compact create_branch drop_branch drop_snapshot embed_all probe rollback "
+    "set_policies set_quota set_retention snapshot sweep".split()
 )
 
 
@@ -58,7 +59,7 @@ def test_the_actor_of_every_operation_and_route_that_writes_ends_with_the_token(
         name for name, kind in REGISTRY.items() if kind.right != READ
     } - WITHOUT_COMMIT
     with served(tmp_path, tokens=True, mcp=True) as server:
-        token = server.token("mobile", "admin")
+        token = server.token("mobile", "admin", branches=("*",))
         path = "/v1/default"
         where = {"in": {"actor": STATED}}
 
@@ -79,6 +80,10 @@ def test_the_actor_of_every_operation_and_route_that_writes_ends_with_the_token(
         assert server("POST", f"{path}/execute", policies, token=token).status == 200
         kept = {"op": "remember", "content": "kept apart", "id": "q", "fields": {"origin": "unknown"}}
         assert server("POST", f"{path}/execute", kept, token=token).json["result"]["status"] == "quarantined"
+        created = server("POST", f"{path}/execute", {"op": "create_branch", "branch": "other"}, token=token)
+        assert created.status == 200, created.body
+        other = {"Recollect-Branch": "other"}
+        assert server("POST", f"{path}/execute", NOTE | {"id": "o"}, token=token, headers=other).status == 200
         for each in WRITES:
             send("POST", "execute", each if each.get("actor") else each | where)
         send("POST", "execute", NOTE | {"id": "key"} | where, "k1")

@@ -59,6 +59,7 @@ def is_child(span: ReadableSpan, of: ReadableSpan) -> bool:
 # What nobody but the owner of the memory is to read. None of it is a part of an English word or of a name of ours.
 CONTENT, CHANGED = "Quetzals moulted", "Quetzals nested"
 QUESTION, ID, USER, METADATA = "did quetzals moult?", "note-qz7", "ximena", "plumage-qz7"
+BRANCH, OTHER = "branch-qz7", "other-qz7"
 ACTOR, REASON, NAMESPACE, TERM, SNAPSHOT = "actor-qz7", "reason-qz7", "tenant-qz7", "QZT", "snapshot-qz7"
 SECRETS = ("uetzal", "moult", "nested", "qz7", USER, TERM)
 
@@ -80,7 +81,7 @@ class Case(NamedTuple):
 
 
 def filled(memory: recollect.Memory) -> recollect.Memory:
-    """Return a namespace of a memory with a record, a term and a snapshot."""
+    """Return a namespace of a memory with a record, a term, a snapshot and a branch."""
     out = memory.namespace(NAMESPACE)
     out.remember(CONTENT, id=ID, user=USER, metadata={"about": METADATA})
     out.set_policies(origins={"unknown": "quarantine"})
@@ -89,6 +90,7 @@ def filled(memory: recollect.Memory) -> recollect.Memory:
     out.glossary.memorize(TERM, CONTENT, "birds", agent_id="bot")
     out.sdr.store(CONTENT)
     out.snapshot(SNAPSHOT)
+    out.execute(ops.CreateBranch(branch=OTHER))
     return out
 
 
@@ -98,6 +100,10 @@ def _run(operation: ops.Operation) -> Callable[[recollect.Memory, Path], object]
 
 def _released(memory: recollect.Memory, _folder: Path) -> object:
     return memory.execute(ops.Release(ids=("apart",)), actor=ACTOR, reason=REASON)
+
+
+def _merged(memory: recollect.Memory, _folder: Path) -> object:
+    return memory.execute(ops.MergeBranch(branch=OTHER), actor=ACTOR, reason=REASON)
 
 
 _COUNT, _K, _SEQ, _ROOT = "gen_ai.memory.record.count", "recollect.k", "recollect.seq", "recollect.root"
@@ -191,6 +197,9 @@ CASES = {
     "embed_all": Case(_run(ops.EmbedAll()), "recollect.embed_all"),
     "set_quota": Case(lambda memory, _: memory.set_quota(records=9), "recollect.set_quota"),
     "set_policies": Case(_run(ops.SetPolicies(redaction="redact")), "recollect.set_policies"),
+    "create_branch": Case(_run(ops.CreateBranch(branch=BRANCH)), "recollect.create_branch"),
+    "merge_branch": Case(_merged, "recollect.merge_branch"),
+    "drop_branch": Case(_run(ops.DropBranch(branch=OTHER)), "recollect.drop_branch"),
     "set_retention": Case(
         _run(ops.SetRetention(rules=[{"name": "old", "after": "90d"}])),  # type: ignore[arg-type]
         "recollect.set_retention",

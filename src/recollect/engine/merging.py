@@ -136,36 +136,56 @@ def merge(core: Core, place: Place, operation: MergeBranch) -> Merged:
         raise InvalidArgumentError("name", operation.branch, "is the branch itself")
     with core.read(ours) as view:
         check_branch(view, theirs)
-    with core.writing(place) as writing:
-        transaction = writing.transaction
-        check_branch(transaction, theirs)
-        heads = transaction.head(ours).seq, transaction.head(theirs).seq
-        for each, seq, expected in zip((ours, theirs), heads, (operation.ours, operation.theirs), strict=True):
-            if expected is not None and seq != expected:
-                raise ConflictError(f"the head of branch {each.name!r}", str(expected), str(seq))
-        meeting = meeting_of(transaction, ours, theirs)
-        result = Merged(branch=theirs.name, ours=heads[0], theirs=heads[1])
-        if heads[1] <= meeting.since:
-            return result
-        decided = _Decisions(transaction, ours, theirs, operation)
-        plans = dict(_plans(writing, ours, theirs, meeting, decided))
-        decided.check_used()
-        result = _summary(result, plans)
-        if result.conflicts or operation.dry_run:
-            return result
-        for name, plan in plans.items():
-            part = chosen(ours, [name])[name]
-            other, writer = chosen(theirs, [name])[name], writing.in_part(part).writer
-            for record_id, record in plan.puts.items():
-                writer.take(record_id, record, _cause(transaction, other, record_id) if record is None else "written")
-            for record in plan.added:
-                writer.add_beside(record, theirs.name)
-            if part != ours:  # the commit of the memory binds the hashes
-                writer.follow((theirs.name, transaction.head(other).seq))
-        entry = next(iter(transaction.entries(theirs, heads[1] - 1)))
-        writing.writer.follow((theirs.name, heads[1], entry))
-        note_merged(transaction, theirs, heads[1], ours)
+    try:
+        with core.writing(place) as writing:
+            result = _merge(writing, ours, theirs, operation)
+    except _NothingWritten as end:
+        return end.result
     return replace(result, seq=writing.seq)
+
+
+class _NothingWritten(Exception):
+    """Ends the transaction of a merge that writes nothing: it is undone, as other writes to a branch are part of it."""
+
+    def __init__(self, result: Merged) -> None:
+        self.result = result
+
+
+def _merge(writing: Writing, ours: Branch, theirs: Branch, operation: MergeBranch) -> Merged:
+    """Merge another branch in a transaction.
+
+    Raises:
+        _NothingWritten: There is nothing to merge, or something must be decided first.
+    """
+    transaction = writing.transaction
+    check_branch(transaction, theirs)
+    heads = transaction.head(ours).seq, transaction.head(theirs).seq
+    for each, seq, expected in zip((ours, theirs), heads, (operation.ours, operation.theirs), strict=True):
+        if expected is not None and seq != expected:
+            raise ConflictError(f"the head of branch {each.name!r}", str(expected), str(seq))
+    meeting = meeting_of(transaction, ours, theirs)
+    result = Merged(branch=theirs.name, ours=heads[0], theirs=heads[1])
+    if heads[1] <= meeting.since:
+        raise _NothingWritten(result)
+    decided = _Decisions(transaction, ours, theirs, operation)
+    plans = dict(_plans(writing, ours, theirs, meeting, decided))
+    decided.check_used()
+    result = _summary(result, plans)
+    if result.conflicts or operation.dry_run:
+        raise _NothingWritten(result)
+    for name, plan in plans.items():
+        part = chosen(ours, [name])[name]
+        other, writer = chosen(theirs, [name])[name], writing.in_part(part).writer
+        for record_id, record in plan.puts.items():
+            writer.take(record_id, record, _cause(transaction, other, record_id) if record is None else "written")
+        for record in plan.added:
+            writer.add_beside(record, theirs.name)
+        if part != ours:  # the commit of the memory binds the hashes
+            writer.follow((theirs.name, transaction.head(other).seq))
+    entry = next(iter(transaction.entries(theirs, heads[1] - 1)))
+    writing.writer.follow((theirs.name, heads[1], entry))
+    note_merged(transaction, theirs, heads[1], ours)
+    return result
 
 
 def _summary(result: Merged, plans: Mapping[str, _Plan]) -> Merged:

@@ -318,7 +318,6 @@ def branch_machine(
             assert found == (conflicts if on_conflict == "list" else set())
             if on_conflict == "list" and merged.conflicts:
                 assert not merged
-                ours.own_heads = True
                 return
             assert merged.seq == len(ours.states)
             key = self.on(into).keyed.read(_KEY)

@@ -96,7 +96,12 @@ def _all_branches(view: View) -> list[Branch]:
         for part in Branch(namespace).family:
             for each in view.continuing(part.namespace):
                 found[each.branch] = sum(1 for _ in line_of(view, each.branch)) - 1
-    return sorted(found, key=lambda each: (each.owner.namespace, found[each.owner], not each.is_reserved, each))
+
+    def order(branch: Branch) -> tuple[Any, ...]:
+        depth = found.get(branch.owner, found[branch])  # a copy that was interrupted has parts without their memory
+        return branch.owner.namespace, depth, not branch.is_reserved, branch
+
+    return sorted(found, key=order)
 
 
 class _Branch:
