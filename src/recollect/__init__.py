@@ -47,6 +47,7 @@ _HOMES = {
     "memory": ("Batch", "Memory", "RecollectWarning"),
     "memory.bisection.values": ("Bisected", "HitChange"),
     "memory.consolidation": ("Consolidated", "Summary"),
+    "memory.devices": ("MergedCopy", "merge_copy"),
     "memory.manager.duplicates": ("DuplicateGroup",),
     "memory.opening": ("open",),
     "operations": ("ABSENT",),

@@ -50,6 +50,8 @@ from recollect.memory.consolidation import Consolidated as Consolidated
 from recollect.memory.consolidation import Summary as Summary
 from recollect.memory.context.values import Context as Context
 from recollect.memory.context.values import ContextItem as ContextItem
+from recollect.memory.devices import MergedCopy as MergedCopy
+from recollect.memory.devices import merge_copy as merge_copy
 from recollect.memory.manager.duplicates import DuplicateGroup as DuplicateGroup
 from recollect.memory.opening import open as open  # noqa: A004 - recollect.open is the name
 from recollect.operations import ABSENT as ABSENT

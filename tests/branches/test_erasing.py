@@ -98,7 +98,7 @@ def test_an_erasure_in_one_branch_alone_would_be_noticed(monkeypatch: pytest.Mon
     def alone(view: View, branch: Branch) -> list[Branch]:
         return [branch]
 
-    monkeypatch.setattr(erasing, "_lines", alone)
+    monkeypatch.setattr(erasing, "lines_of", alone)
     with recollect.open(":memory:") as memory:
         every = branches_of(memory)
         memory.erase("pin")

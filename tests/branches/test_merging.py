@@ -65,8 +65,22 @@ class TestRecords:
         branch.update("c", content="text of c")  # as it was
         merged = memory.merge_branch("what-if")
         assert texts(memory) == {"a": "ours", "c": "text of c"}
-        assert (merged.taken, merged.seq) == (0, 6)  # a commit that states that it was merged
-        assert not memory.merge_branch("what-if")
+        assert (merged.taken, merged.seq, memory.seq) == (0, None, 5)
+        assert memory.branches()[1].merged_seq == 5  # the next merge looks at what comes later
+
+    def test_what_a_branch_took_and_then_undid_is_undone(
+        self, memory: recollect.Memory, branch: recollect.Memory
+    ) -> None:
+        branch.update("a", content="theirs")
+        memory.merge_branch("what-if")
+        memory.update("a", content="ours")
+        memory.remember("ours", id="o")
+        branch.merge_branch("main")
+        assert texts(branch) == texts(memory)
+        branch.update("a", content="theirs")  # as it was at the merge
+        branch.forget("o")  # as it was at the merge
+        assert memory.merge_branch("what-if").conflicts == ()
+        assert texts(memory) == {"a": "theirs", "b": "text of b", "c": "text of c"}
 
     def test_the_same_change_is_no_conflict(self, memory: recollect.Memory, branch: recollect.Memory) -> None:
         for each in (memory, branch):

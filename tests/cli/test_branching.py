@@ -74,6 +74,46 @@ def test_a_server_has_all_branches_and_takes_no_option(branched: Run) -> None:
     assert "name one in each call" in branched("serve", "--branch", "what-if", code=1).stderr
 
 
+@pytest.fixture
+def copied(run: Run, tmp_path: Path) -> str:
+    """The path of a copy of a store, which has changed a record and stored one since."""
+    run("remember", "Ana lives in Bergen", "--id", "home")
+    path = str(tmp_path / "laptop.db")
+    run("backup", path)
+    run("update", "home", "--content", "Ana lives in Oslo", "--db", path)
+    run("remember", "Cy sails", "--id", "sail", "--db", path)
+    return path
+
+
+def test_a_copy_is_merged_by_its_path(run: Run, copied: str) -> None:
+    run("remember", "Bo likes tea", "--id", "tea")
+    assert run("branch", "merge", copied, "--reason", "back home").output.splitlines() == [
+        "default: 2 commits of the copy went on in branch 'laptop'",
+        "default: into branch 'main':",
+        "merged in commit 3: 2 taken, 0 joined, 0 kept",
+    ]
+    assert "back home" in run("log").output
+    assert run("branch", "merge", copied).output == "nothing to merge: this store has all that the copy has\n"
+    assert parsed(run("branch", "merge", copied, "--json")) == []
+    run("forget", "sail", "--db", copied)
+    [done] = parsed(run("branch", "merge", copied, "--json"))
+    assert (done["branch"], done["into"], done["commits"], done["merged"]["taken"]) == ("laptop", "main", 1, 1)
+
+
+def test_conflicts_of_a_copy_are_shown_and_decided(run: Run, copied: str) -> None:
+    run("update", "home", "--content", "Ana lives in Rome")
+    shown = run("branch", "merge", copied, "--device", "my laptop", code=1).output.splitlines()
+    assert shown[-1] == "decide with: recollect branch merge 'my laptop' --resolve ID=ours"
+    run("branch", "merge", "my laptop", "--resolve", "home=theirs")
+    assert "Oslo" in run("get", "home").output
+
+
+def test_a_merge_of_a_copy_refuses_the_options_of_a_branch(branched: Run, copied: str) -> None:
+    for option in (["--dry-run"], ["--resolve", "home=ours"], ["--branch", "what-if"]):
+        assert f"{option[0]} is for a merge of a branch" in branched("branch", "merge", copied, *option, code=2).stderr
+    assert "--device is for a copy" in branched("branch", "merge", "what-if", "--device", "x", code=2).stderr
+
+
 def test_an_export_and_an_import_are_of_a_branch(branched: Run, tmp_path: Path) -> None:
     branched("export", str(tmp_path / "a.jsonl"), "--branch", "what-if")
     assert "Oslo" in (tmp_path / "a.jsonl").read_text()

@@ -20,6 +20,7 @@ from recollect.errors import InvalidOperationError, InvalidRecordError, Recollec
 from recollect.facets.entities.operations import EntitySummary
 from recollect.ledger.commits import Commit, ScopedCommit
 from recollect.operations import Remember
+from recollect.quoting import plain
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.stores.values import Backup
@@ -105,7 +106,7 @@ def arguments(kind: type[RecollectError], text: st.SearchStrategy[str]) -> Itera
 def test_errors_come_back_as_the_same_class_with_the_same_fields(
     kind: type[RecollectError], data: st.DataObject
 ) -> None:
-    text = st.text(st.characters(codec="utf-8"), max_size=200)
+    text = st.text(st.characters(codec="utf-8"), max_size=200).filter(lambda each: plain(each) == each)  # no passwords
     error = kind(*(data.draw(each) for each in arguments(kind, text)))
     again = RecollectError.from_json(travelled(error))
     assert (type(again), again.args, str(again)) == (kind, error.args, str(error))

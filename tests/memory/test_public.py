@@ -26,12 +26,12 @@ from recollect.records.record import FieldChanges, Fields
 PUBLIC = {
     "ABSENT AsyncMemory Backup Batch Bisected BranchInfo Call Change ChangedRecord CheckReport Conflict "
     "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference Due DuplicateGroup "
-    "EntityId Erased Export ExportedPart Failed Hit HitChange Hits Limits Lineage Memory Merged Migrated NamespaceHead "
-    "Outcome PartCounts Policies Quota Record RecordId RecordList RecordVersion "
+    "EntityId Erased Export ExportedPart Failed Hit HitChange Hits Limits Lineage Memory Merged MergedCopy "
+    "Migrated NamespaceHead Outcome PartCounts Policies Quota Record RecordId RecordList RecordVersion "
     "RecollectError RecollectWarning Report RescueReport Replayed Restored Retention RetentionRule Rewritten "
     "Snapshot StoreKeys "
     "Subscription Summary Taint Verdict Why __version__ connect errors filters "
-    "decrypt encrypt migrate open observe operations policies rescue restore verify"
+    "decrypt encrypt merge_copy migrate open observe operations policies rescue restore verify"
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from typing import Any
 
@@ -12,8 +14,9 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, completion, print_json
 from recollect.common.reprs import line
 from recollect.engine.branch_results import Conflict, Merged
-from recollect.ledger.commits import RESERVED
+from recollect.ledger.commits import MAIN, RESERVED
 from recollect.ledger.parts import RECORDS
+from recollect.memory.devices import MergedCopy, merge_copy
 from recollect.operations import MergeBranch, target_of
 from recollect.operations.branches import CHOICES, ON_CONFLICT, Choice, OnConflict
 from recollect.records.record import Record
@@ -91,6 +94,7 @@ def new(settings: Settings, name: str, at: str | None) -> None:
     help="What becomes of the conflict of a record: ours, theirs or both. May be repeated. PART:ID=CHOICE for a part.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be merged.")
+@click.option("--device", help="What branches of a copy are called here. Default: the name of its file.")
 @click.option("--reason", help="Why; recorded in the commit.")
 @common
 def merge(
@@ -99,12 +103,23 @@ def merge(
     on_conflict: OnConflict,
     resolutions: tuple[str, ...],
     dry_run: bool,
+    device: str | None,
     reason: str | None,
 ) -> None:
-    """Merge the branch NAME into the one of --branch.
+    """Merge the branch NAME into the one of --branch, or a copy of the store, which is the file NAME.
 
     Changes of different fields are joined. If conflicts are left, nothing is merged, and the exit code is 1.
+
+    Of a copy that was written elsewhere since it was made, all branches of all namespaces are merged. It is only read.
     """
+    if os.path.isfile(name) and not _is_branch(settings, name):
+        for option, given in (("--resolve", resolutions), ("--dry-run", dry_run), ("--branch", settings.branch)):
+            if given:
+                raise click.UsageError(f"{option} is for a merge of a branch, and {name!r} is a copy of the store")
+        _merge_copy(settings, name, on_conflict, device, reason)
+        return
+    if device is not None:
+        raise click.UsageError(f"--device is for a copy of the store, and {name!r} is no file")
     operation = MergeBranch(
         branch=name,
         on_conflict=on_conflict,
@@ -119,6 +134,39 @@ def merge(
         _print_merged(merged, dry_run)
     if merged.conflicts:
         sys.exit(_CONFLICTS)
+
+
+def _is_branch(settings: Settings, name: str) -> bool:
+    with settings.open() as memory:
+        return any(each.name == name for each in memory.branches())
+
+
+def _merge_copy(settings: Settings, path: str, on_conflict: OnConflict, device: str | None, reason: str | None) -> None:
+    with settings.open() as memory:
+        secret = settings.secret_of(path)
+        done = merge_copy(memory, path, device=device, on_conflict=on_conflict, secret=secret, reason=reason)
+    if settings.as_json:
+        print_json([each.to_json() for each in done])
+    else:
+        for each in done:
+            _print_copy(each)
+        if not done:
+            click.echo("nothing to merge: this store has all that the copy has")
+    if any(each.merged is not None and each.merged.conflicts for each in done):
+        sys.exit(_CONFLICTS)
+
+
+def _print_copy(done: MergedCopy) -> None:
+    where = f"{render.plain(done.namespace)}: "
+    if done.commits:
+        erased = f", {done.erased} records erased here, too" if done.erased else ""
+        click.echo(f"{where}{done.commits} commits of the copy went on in branch {done.branch!r}{erased}")
+    if done.merged is not None and (done.merged or done.merged.conflicts):
+        click.echo(f"{where}into branch {done.into!r}:")
+        _print_merged(done.merged, dry_run=False)
+        if done.merged.conflicts:
+            at = "" if done.into == MAIN else f" --branch {shlex.quote(done.into)}"
+            click.echo(f"decide with: recollect branch merge {shlex.quote(done.branch)}{at} --resolve ID=ours")
 
 
 def _resolution(written: str) -> tuple[str, str, Choice]:

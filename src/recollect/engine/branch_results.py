@@ -23,6 +23,7 @@ class BranchInfo(JsonForm, what="a branch"):
         created: When it was created (UTC); None for one that begins empty.
         merged_seq: The newest commit of it that was merged into another branch; None if none was.
         merged_into: The name of that branch.
+        copy_of: The name that it has in another copy of the store, of which it has the commits (`merge_copy`).
         records: The number of its records, where sizes were asked for.
         own_bytes: The bytes of records that are stored for it alone, where sizes were asked for.
     """
@@ -34,8 +35,26 @@ class BranchInfo(JsonForm, what="a branch"):
     created: datetime | None = None
     merged_seq: int | None = None
     merged_into: str | None = None
+    copy_of: str | None = None
     records: int | None = None
     own_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined(JsonForm, what="a branch of a copy"):
+    """A branch of another copy of the store, as it was written here.
+
+    Attributes:
+        branch: The name of the branch that has its commits here.
+        into: Its own name: that of the branch that it is merged into.
+        commits: How many commits were written now.
+        erased: How many records the copy has erased since, and were erased here.
+    """
+
+    branch: str
+    into: str
+    commits: int
+    erased: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +84,8 @@ class Merged(JsonForm, what="a merge"):
 
     Attributes:
         branch: The name of the branch that was merged.
-        seq: The commit of the merge; None if nothing was written: because of conflicts, or because the branch has
-            nothing that this one lacks.
+        seq: The commit of the merge; None if nothing was written: because of conflicts, or because this branch has all
+            that the other one has changed.
         taken: How many records are as in the other branch: new, changed or removed.
         joined: How many have changes of both branches, in different fields.
         kept: How many stayed as they are, although the other branch has changed them, too.

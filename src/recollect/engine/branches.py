@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
+from itertools import chain, count
 from typing import Any
 
 from recollect.engine.branch_results import BranchInfo
@@ -28,6 +29,7 @@ from recollect.errors import (
 from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import MAIN, Branch
 from recollect.operations import CreateBranch, DropBranch, ListBranches
+from recollect.operations.branches import MAX_NAME_BYTES
 from recollect.records.codec import datetime_of, microseconds
 from recollect.stores import branches
 from recollect.stores.base import Transaction, View
@@ -37,6 +39,10 @@ from recollect.stores.values import Continuing
 MOST = 1000
 #: Maximum number of branches of which each continues the one before.
 DEEPEST = 16
+#: What the notes of a branch call the name that it has in another copy of the store, of which it has the commits.
+_COPY_OF = "copy_of"
+#: Maximum length of the name of a device, in bytes: a number may follow it in that of a branch.
+MAX_DEVICE_BYTES = MAX_NAME_BYTES - 8
 #: The settings of branches: `branch/NAMESPACE`, a control character, and the name.
 _PREFIX, _MARK, _AFTER_MARK = "branch/", "\x1f", "\x20"
 
@@ -54,29 +60,34 @@ def create(core: Core, place: Place, operation: CreateBranch) -> BranchInfo:
     with core.store.write(base) as transaction:
         if not transaction.binds_parts:
             raise UnsupportedError("branches", "the store is of format 3: convert it first (`recollect migrate`)")
-        if _noted(transaction, branch) is not None or transaction.head(branch).seq:
+        if notes_of(transaction, branch) is not None or transaction.head(branch).seq:
             raise BranchExistsError(branch.name, branch.namespace)
-        if len(transaction.continuing(base.namespace)) >= MOST:
-            raise BranchLimitError(base.namespace, "branches", MOST)
         point = None if operation.moment is None else point_of(operation.moment, base, core.cursors)
         head = transaction.head(base) if point is None else point.head_in(transaction, base)
         branches.begin(transaction, branch, base, head.seq)
-        if sum(1 for _ in branches.line_of(transaction, branch)) > DEEPEST:
-            raise BranchLimitError(base.namespace, "branches of which each continues the one before", DEEPEST)
-        noted = {"created": microseconds(now)}
-        _note(transaction, branch, noted)
+        check_room(transaction, branch)
+        notes = {"created": microseconds(now)}
+        _note(transaction, branch, notes)
         found = next(each for each in transaction.continuing(base.namespace) if each.branch == branch)
-    return _info(found, noted)
+    return _info(found, notes)
+
+
+def check_room(transaction: Transaction, branch: Branch) -> None:
+    """Raise BranchLimitError if a namespace has too many branches with a new one, or it continues too many others."""
+    if len(transaction.continuing(branch.namespace)) > MOST:
+        raise BranchLimitError(branch.namespace, "branches", MOST)
+    if sum(1 for _ in branches.line_of(transaction, branch)) > DEEPEST:
+        raise BranchLimitError(branch.namespace, "branches of which each continues the one before", DEEPEST)
 
 
 def listed(core: Core, place: Place, operation: ListBranches) -> list[BranchInfo]:
     """Return the branches of the namespace, the main one first, then by name."""
     namespace = place.branch.namespace
     with core.store.read() as view:
-        noted = _all_noted(view, namespace)
+        notes = _all_notes(view, namespace)
         main = Branch(namespace, MAIN)
         found = {main: BranchInfo(name=MAIN, seq=view.head(main).seq)}
-        found |= {each.branch: _info(each, noted.get(each.branch.name, {})) for each in view.continuing(namespace)}
+        found |= {each.branch: _info(each, notes.get(each.branch.name, {})) for each in view.continuing(namespace)}
         begun_empty = (each for each in view.branches() if each.namespace == namespace and each not in found)
         found |= {each: BranchInfo(name=each.name, seq=view.head(each).seq) for each in begun_empty}
         if operation.sizes:
@@ -100,11 +111,11 @@ def drop(core: Core, place: Place, operation: DropBranch) -> BranchInfo:
         others = [each.branch.name for each in there.values() if each.base.branch == branch]
         if others:
             raise BranchInUseError(branch.name, ", ".join(map(repr, others)))
-        noted = _noted(transaction, branch) or {}
+        notes = notes_of(transaction, branch) or {}
         entry = next(iter(transaction.entries(branch, found.seq - 1)), b"") if found.seq else b""
-        info = _info(found, noted)
+        info = _info(found, notes)
         dropped = {"time": microseconds(now), "seq": found.seq, "entry": entry.hex()}
-        _note(transaction, branch, {**noted, "dropped": dropped})
+        _note(transaction, branch, {**notes, "dropped": dropped})
         branches.remove(transaction, branch)
     core.dropped(branch)
     return info
@@ -113,12 +124,12 @@ def drop(core: Core, place: Place, operation: DropBranch) -> BranchInfo:
 def note_merged(transaction: Transaction, branch: Branch, seq: int, into: Branch) -> None:
     """Note that a branch was merged into another one up to a commit."""
     if transaction.base(branch) is not None:
-        _note(transaction, branch, {**(_noted(transaction, branch) or {}), "merged": {"seq": seq, "into": into.name}})
+        _note(transaction, branch, {**(notes_of(transaction, branch) or {}), "merged": {"seq": seq, "into": into.name}})
     transaction.set_setting(merge_setting(into, branch), str(seq))
 
 
-def _info(found: Continuing, noted: Mapping[str, Any]) -> BranchInfo:
-    created, merged = noted.get("created"), noted.get("merged") or {}
+def _info(found: Continuing, notes: Mapping[str, Any]) -> BranchInfo:
+    created, merged = notes.get("created"), notes.get("merged") or {}
     return BranchInfo(
         name=found.branch.name,
         base=found.base.branch.name,
@@ -127,6 +138,7 @@ def _info(found: Continuing, noted: Mapping[str, Any]) -> BranchInfo:
         created=None if created is None else datetime_of(created).astimezone(UTC),
         merged_seq=merged.get("seq"),
         merged_into=merged.get("into"),
+        copy_of=notes.get(_COPY_OF),
     )
 
 
@@ -148,20 +160,53 @@ def own_bytes(view: View, branch: Branch) -> int:
 # What is noted of each branch
 
 
+def note_joined(transaction: Transaction, branch: Branch, copy_of: str | None, micros: int) -> None:
+    """Note a branch that was created for the commits of another copy of the store.
+
+    Args:
+        copy_of: The name of the branch of that copy, unless it is the same.
+        micros: When it was created, in microseconds since 1970.
+    """
+    _note(transaction, branch, {"created": micros} if copy_of is None else {"created": micros, _COPY_OF: copy_of})
+
+
+def joined_branches(view: View, namespace: str) -> list[tuple[Branch, str]]:
+    """Return the branches that have commits of other copies of the store, each with the name that it has there."""
+    notes = _all_notes(view, namespace)
+    there = [each.branch for each in view.continuing(namespace)]
+    return [(each, notes[each.name][_COPY_OF]) for each in there if _COPY_OF in notes.get(each.name, {})]
+
+
+def name_of_joined(view: View, theirs: Branch, device: str) -> str:
+    """Return a name that no branch has or had, for the commits of a branch of another copy of the store.
+
+    That is its own name, if no branch here was ever called so.
+    """
+    of_device = device if theirs.name == MAIN else f"{theirs.name}@{device}"
+    if len(of_device.encode()) > MAX_DEVICE_BYTES:
+        of_device = device
+    names = chain([theirs.name], [of_device], (f"{of_device}~{number}" for number in count(2)))
+    return next(name for name in names if _is_free(view, Branch(theirs.namespace, name)))
+
+
+def _is_free(view: View, branch: Branch) -> bool:
+    return branch.name != MAIN and notes_of(view, branch) is None and not view.head(branch).seq
+
+
 def _name(branch: Branch) -> str:
     return f"{_PREFIX}{branch.namespace}{_MARK}{branch.name}"
 
 
-def _note(transaction: Transaction, branch: Branch, noted: Mapping[str, Any]) -> None:
-    transaction.set_setting(_name(branch), json.dumps(noted, sort_keys=True))
+def _note(transaction: Transaction, branch: Branch, notes: Mapping[str, Any]) -> None:
+    transaction.set_setting(_name(branch), json.dumps(notes, sort_keys=True))
 
 
-def _noted(view: View, branch: Branch) -> dict[str, Any] | None:
+def notes_of(view: View, branch: Branch) -> dict[str, Any] | None:
     written = view.setting(_name(branch))
     return None if written is None else _decoded(written, branch.name)
 
 
-def _all_noted(view: View, namespace: str) -> dict[str, dict[str, Any]]:
+def _all_notes(view: View, namespace: str) -> dict[str, dict[str, Any]]:
     first = f"{_PREFIX}{namespace}{_MARK}"
     found = view.settings(first, f"{_PREFIX}{namespace}{_AFTER_MARK}")
     return {name.removeprefix(first): _decoded(written, name) for name, written in found.items()}
@@ -169,9 +214,9 @@ def _all_noted(view: View, namespace: str) -> dict[str, dict[str, Any]]:
 
 def _decoded(written: str, name: str) -> dict[str, Any]:
     try:
-        noted = json.loads(written)
-        if not isinstance(noted, dict):
+        notes = json.loads(written)
+        if not isinstance(notes, dict):
             raise TypeError("it is no object")
     except (ValueError, TypeError) as error:
         raise DamagedStoreError("the store", f"what is noted of branch {name!r} cannot be read: {error}") from None
-    return noted
+    return notes

@@ -7,11 +7,12 @@ what has changed since. What follows the commits is in `engine.erasures`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from recollect.engine.answers import erase_answers
+from recollect.engine.branches import joined_branches
 from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
 from recollect.engine.family import chosen, without_kept
@@ -21,8 +22,8 @@ from recollect.engine.scope import QUALIFIED_PREFIX, Place, Scope, scopes_of
 from recollect.engine.write.writer import Writer
 from recollect.errors import CodecError, InvalidArgumentError, OriginError, UnknownRecordError
 from recollect.filters.tree import Nothing
-from recollect.ledger.commits import Branch, Commit
-from recollect.ledger.entries import note_hash
+from recollect.ledger.commits import MAIN, Branch, Commit
+from recollect.ledger.entries import note_hashes
 from recollect.ledger.merkle import redacted_id
 from recollect.operations import Erase
 from recollect.records.origins import RANKS, USER
@@ -81,7 +82,7 @@ def _erase(core: Core, place: Place, operation: Erase, allowed: Allowed | None) 
     with core.read(branch) as view:
         selection = _Selection(view, branch, scope, operation)
         selection.examine(record for payload in view.all_versions(branch) if (record := _decoded(payload)))
-        lines = _lines(view, branch)
+        lines = lines_of(view, branch)
         seqs = {each: view.head(each).seq for each in lines}
         selected = selection.selected()
         if operation.dry_run and (selected or operation.id is None):
@@ -93,7 +94,7 @@ def _erase(core: Core, place: Place, operation: Erase, allowed: Allowed | None) 
     while selected - run.examined:
         with core.writing(place) as writing:
             transaction = writing.transaction
-            lines = _lines(transaction, branch)
+            lines = lines_of(transaction, branch)
             for each in lines:
                 for record_id in set(transaction.changed(each, seqs.get(each, 0))) - run.examined:
                     selection.examine(_readable(transaction, lines, record_id, scope).records)
@@ -111,7 +112,7 @@ def _erase(core: Core, place: Place, operation: Erase, allowed: Allowed | None) 
     return replace(erased, pending=pending, commits=() if scope.fixed else tuple(run.commits))
 
 
-def _lines(view: View, branch: Branch) -> list[Branch]:
+def lines_of(view: View, branch: Branch) -> list[Branch]:
     """Return the branches of a namespace that have commits or heads of their own, this one first.
 
     Each of them gets a commit of its own for an erasure. Without own heads, a branch is a view of the past of another
@@ -194,7 +195,7 @@ class _Selection:
         self._scope = scope
         self._operation = operation
 
-        lines = _lines(view, branch)
+        lines = lines_of(view, branch)
 
         def known(record_id: str) -> bool:
             return any(view.known(each, record_id) for each in lines)
@@ -283,6 +284,7 @@ class _Run:
     def erase(self, transaction: Transaction, writers: Mapping[Branch, Writer], selected: set[str]) -> None:
         """Erase the next records, with a commit in each branch that has any of them."""
         lines = list(writers)
+        copies = names_of_copies(transaction, self.branch.owner.namespace) if len(lines) > 1 else frozenset[str]()
         commits: dict[tuple[Branch, int], Commit] = {}
         for record_id in sorted(selected - self.examined, key=str.encode)[:AT_ONCE]:
             self.examined.add(record_id)
@@ -290,15 +292,10 @@ class _Run:
             redact = self.redact and found.all  # otherwise the id is also that of a record outside the scope
             if not found.versions and not redact:
                 continue
-            for each, writer in writers.items():
-                if not transaction.known(each, record_id):
-                    continue
-                if redact:
-                    # Those that a branch continues are found in the other one.
-                    since = 0 if (base := transaction.base(each)) is None else base.seq
-                    own = transaction.commits(each, since, record_id=record_id)
-                    commits |= {(each, commit.seq): commit for commit in own}
-                writer.erase(record_id, found.versions, redact=redact)
+            if redact:
+                commits |= commits_with(transaction, lines, record_id)
+            for each in parts_with(transaction, lines, copies, record_id):
+                writers[each].erase(record_id, found.versions, redact=redact)
             self.erased[record_id] = found.versions
         for commit in commits.values():
             self._redact_notes(transaction, commit, selected)
@@ -315,12 +312,44 @@ class _Run:
         own = selected | set(map(redacted_id, selected))
         if self.scope.fixed and not own.issuperset(change.id for change in commit.changes):
             return
-        for each in [commit] if self.scope.fixed else together(transaction, commit):
-            notes = {"actor": each.actor, "reason": each.reason}
-            commitments = {
-                name: note_hash(name, text, each.seq, each.micros, self.key)
-                for name, text in notes.items()
-                if text is not None
-            }
-            if commitments:
-                transaction.redact(Branch(each.namespace, each.branch), each.seq, commitments)
+        redact_notes(transaction, [commit] if self.scope.fixed else together(transaction, commit), self.key)
+
+
+def names_of_copies(view: View, namespace: str) -> frozenset[str]:
+    """Return the names of the branches that have the commits of other copies of the store."""
+    return frozenset(branch.name for branch, _ in joined_branches(view, namespace))
+
+
+def parts_with(view: View, lines: Sequence[Branch], copies: Set[str], record_id: str) -> list[Branch]:
+    """Return the branches that get a commit for the erasure of a record: those that know it.
+
+    If these have the commits of other copies of the store alone, the main branch gets one, too: the other copies read
+    in the branches of this store what was erased.
+
+    Args:
+        lines: The branches of the namespace, or of a part of it.
+        copies: The names of those that have the commits of other copies.
+    """
+    found = [each for each in lines if view.known(each, record_id)]
+    if found and all(each.name in copies for each in found):
+        found += (each for each in lines if each.name == MAIN)
+    return found
+
+
+def commits_with(view: View, lines: Iterable[Branch], record_id: str) -> dict[tuple[Branch, int], Commit]:
+    """Return the commits of some branches of a namespace that changed a record, by branch and number."""
+    found: dict[tuple[Branch, int], Commit] = {}
+    for each in lines:
+        if view.known(each, record_id):
+            # Those that a branch continues are found in the other one.
+            since = 0 if (base := view.base(each)) is None else base.seq
+            found |= {(each, commit.seq): commit for commit in view.commits(each, since, record_id=record_id)}
+    return found
+
+
+def redact_notes(transaction: Transaction, commits: Iterable[Commit], key: bytes) -> None:
+    """Redact the actors and the reasons of commits that have any."""
+    for each in commits:
+        commitments = note_hashes(each, key)
+        if commitments:
+            transaction.redact(Branch(each.namespace, each.branch), each.seq, commitments)

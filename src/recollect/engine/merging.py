@@ -140,15 +140,24 @@ def merge(core: Core, place: Place, operation: MergeBranch) -> Merged:
         with core.writing(place) as writing:
             result = _merge(writing, ours, theirs, operation)
     except _NothingWritten as end:
+        if end.is_same:
+            with core.store.write(ours) as transaction:
+                note_merged(transaction, theirs, end.result.theirs, ours)
         return end.result
     return replace(result, seq=writing.seq)
 
 
 class _NothingWritten(Exception):
-    """Ends the transaction of a merge that writes nothing: it is undone, as other writes to a branch are part of it."""
+    """Ends the transaction of a merge that writes nothing: it is undone, as other writes to a branch are part of it.
 
-    def __init__(self, result: Merged) -> None:
+    Attributes:
+        result: The result of the merge.
+        is_same: Whether the other branch has new commits, and all that they changed is the same in both.
+    """
+
+    def __init__(self, result: Merged, *, is_same: bool = False) -> None:
         self.result = result
+        self.is_same = is_same
 
 
 def _merge(writing: Writing, ours: Branch, theirs: Branch, operation: MergeBranch) -> Merged:
@@ -173,6 +182,9 @@ def _merge(writing: Writing, ours: Branch, theirs: Branch, operation: MergeBranc
     result = _summary(result, plans)
     if result.conflicts or operation.dry_run:
         raise _NothingWritten(result)
+    if not any(plan.puts or plan.added or plan.kept for plan in plans.values()):
+        # Without a commit: two copies that merge each other would make one for each other's for ever.
+        raise _NothingWritten(result, is_same=True)
     for name, plan in plans.items():
         part = chosen(ours, [name])[name]
         other, writer = chosen(theirs, [name])[name], writing.in_part(part).writer
@@ -247,9 +259,8 @@ def _plans(
         own = chosen(ours, [name])[name]
         since = _seq_in(view, part, theirs, meeting.since)
         base = chosen(meeting.base[0], [name])[name], _seq_in(view, *_parted(meeting.base, name))
-        newest = view.head(part).seq
-        if name == "records" or newest > since:
-            items = list(_items(view, own, part, base, since, newest))
+        if name == "records" or view.head(part).seq > since:
+            items = list(_items(view, own, part, base, since))
             yield name, _planned(items, name, own, part, decisions, _last_positions(view, own, items))
 
 
@@ -265,9 +276,10 @@ def _seq_in(view: View, part: Branch, memory: Branch, seq: int) -> int:
     return point_in(view, part, memory, PastPoint(seq, head.root.hash, head.micros)).seq
 
 
-def _items(view: View, ours: Branch, theirs: Branch, base: _Point, since: int, newest: int) -> Iterator[_Item]:
+def _items(view: View, ours: Branch, theirs: Branch, base: _Point, since: int) -> Iterator[_Item]:
     """Yield the records that the other branch has changed since a commit and that are not the same in both."""
-    ids = sorted(view.net_changes(theirs, since, newest), key=str.encode)
+    # Also those that are again as they were then: the common state may be newer, and differ.
+    ids = sorted(view.changed(theirs, since), key=str.encode)
     before = view.versions_at(base[0], ids, base[1]) if base[1] else {}
     versions = [version for version in before.values() if version is not None]
     payloads = view.payloads(base[0], versions)

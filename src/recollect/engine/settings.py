@@ -299,6 +299,36 @@ def merged_upto(view: View, branch: Branch, into: Branch) -> int:
         raise DamagedStoreError("the store", f"what was merged of branch {branch.name!r} cannot be read") from None
 
 
+# The erasures of other copies of the store: which commits repeat them.
+
+#: The settings of repeated erasures: `repeated/NAMESPACE`, a control character, and the name of the branch.
+_REPEATED = "repeated/"
+
+
+def repeated_by(view: View, memory: Branch) -> dict[int, dict[str, str]]:
+    """Return which commits of a branch repeat erasures of other copies of the store.
+
+    Returns:
+        By the number of the commit, the entry in hex of the commit that erased each record, by part and redacted id.
+    """
+    written = view.setting(_repeated_setting(memory))
+    try:
+        return {} if written is None else {int(seq): dict(entries) for seq, entries in json.loads(written).items()}
+    except (ValueError, TypeError, AttributeError):
+        rule = f"which erasures branch {memory.name!r} repeats cannot be read"
+        raise DamagedStoreError("the store", rule) from None
+
+
+def set_repeated(transaction: Transaction, memory: Branch, seq: int, entries: Mapping[str, str]) -> None:
+    """Note that a commit repeats erasures of another copy of the store. See `repeated_by`."""
+    noted = {**repeated_by(transaction, memory), seq: entries}
+    transaction.set_setting(_repeated_setting(memory), json.dumps(noted))
+
+
+def _repeated_setting(memory: Branch) -> str:
+    return f"{_REPEATED}{memory.namespace}{_MARK}{memory.name}"
+
+
 def merges_of(view: View, memory: Branch) -> dict[str, str]:
     """Return the settings of all merges of a namespace, by name."""
     return view.settings(f"{_MERGES}{memory.namespace}{_MARK}", f"{_MERGES}{memory.namespace}{_AFTER_MARK}")

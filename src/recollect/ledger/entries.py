@@ -122,6 +122,14 @@ def changes_hash(changes: Sequence[Change]) -> bytes:
     return _sha256(b"".join(written)).digest()
 
 
+def note_hashes(commit: Commit, key: bytes = PUBLIC_KEY) -> dict[str, bytes]:
+    """Return the commitments to the "actor" and the "reason" of a commit, those that it has."""
+    notes = {"actor": commit.actor, "reason": commit.reason}
+    return {
+        name: note_hash(name, text, commit.seq, commit.micros, key) for name, text in notes.items() if text is not None
+    }
+
+
 def note_hash(name: str, text: str, seq: int, micros: int, key: bytes = PUBLIC_KEY) -> bytes:
     """Return the commitment to the "actor" or the "reason" of the commit with this seq and time."""
     raw = text.encode("utf-8")

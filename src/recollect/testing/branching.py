@@ -319,16 +319,20 @@ def branch_machine(
             if on_conflict == "list" and merged.conflicts:
                 assert not merged
                 return
-            assert merged.seq == len(ours.states)
             key = self.on(into).keyed.read(_KEY)
+            if not merged:
+                assert (records, key) == (own, ours.states[-1][1].get(_KEY))
+                assert not merged.kept
+                self.merged[into, of] = len(theirs.states) - 1
+                return
+            assert merged.seq == len(ours.states)
             assert key in (ours.states[-1][1].get(_KEY), theirs.states[-1][1].get(_KEY))
             self.merged[into, of] = len(theirs.states) - 1
             ours.own_heads = True
             self.add(into, (records, {} if key is None else {_KEY: key}))
 
         def has_changed(self, line: BranchModel, since: int, record_id: str) -> bool:
-            first, last = (line.states[each][0].get(record_id) for each in (since, -1))
-            return first != last
+            return len({records.get(record_id) for records, _ in line.states[since:]}) > 1
 
         def meeting(self, into: str, of: str) -> tuple[State, int]:
             """Return the newest state that two branches have in common, and the commit of the other one."""

@@ -24,6 +24,7 @@ from recollect.ledger.merkle import (
     EMPTY,
     Child,
     Root,
+    is_redacted,
     leaf_hash_at,
     page_items,
     path_in_log,
@@ -418,7 +419,9 @@ class Examination:
             problems.append(f"{at}: the change of {record_id!r} has an invalid version hash")
         else:
             live[record_id] = after
-            self._named[self._namespace_of.get(branch, 0), after] = record_id
+            key = self._namespace_of.get(branch, 0), after
+            if not is_redacted(record_id) or key not in self._named:  # another branch may have stored it again
+                self._named[key] = record_id
         return problems
 
     def _versions(self) -> Iterator[str]:
