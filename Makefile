@@ -132,7 +132,7 @@ torture-short: $(VENV)/.developing  ## the same in less than four minutes
 	$(BIN)/python -m torture --short --encrypted $(ON_ENCRYPTED) $(if $(SEED),--seed $(SEED))
 
 # The parts of the torture in which files are left to chance, again on encrypted stores.
-ON_ENCRYPTED := $(foreach part,kill power faults interrupt foreign opening damage,--part $(part))
+ON_ENCRYPTED := $(foreach part,kill power faults branch-kill branch-power branch-faults interrupt foreign opening damage,--part $(part))
 
 clean:                              ## remove what the other targets made
 	rm -rf $(VENV) .venv-compat .venv-models .venv-nest-* .venv-build .venv-wheel build dist src/recollect/indexes/kernels/native/*.so tests/peers/node_modules tests/ui/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache

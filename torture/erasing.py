@@ -1,11 +1,11 @@
 """The erasure test: a process is killed while it erases; what it acknowledged to be erased is in no file afterwards.
 
-A seed determines steps that write to each part of a memory, ask and erase, so that texts are in the database, its WAL,
-index files, the full-text index and the vectors. An erasure by a filter reaches all parts, one after the other. A child
-process executes them and kills itself at the n-th operation of a kind on a file. Then the store is opened, which
-finishes what the child has left, and closed, and all files are searched for the bytes of the texts. An erasure that was
-not acknowledged has taken effect completely or not at all; one of all parts, in each of the first of them and in none
-of the others.
+A seed determines steps that write to each part of a memory and to branches of it, ask and erase, so that texts are in
+the database, its WAL, index files, the full-text index and the vectors. An erasure by a filter reaches all parts, one
+after the other. A child process executes them and kills itself at the n-th operation of a kind on a file. Then the
+store is opened, which finishes what the child has left, and closed, and all files are searched for the bytes of the
+texts. An erasure that was not acknowledged has taken effect completely or not at all; one of all parts, in each of the
+first of them and in none of the others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from recollect import filters as f
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, UnknownRecordError
+from recollect.ledger.commits import MAIN
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.models.embedding.hashed import Hashed
@@ -35,7 +37,7 @@ from torture.trials import Trial
 NAME = "erased.db"
 #: Number of steps of a run, and of kills for each seed.
 STEPS, KILLS = 40, 8
-_IDS = 8
+_IDS, _BRANCHES = 8, 3
 #: The parts of a memory, in the order in which they are erased.
 PARTS = ("records", "keys", "nodes", "sdrs", "terms")
 #: Steps that erase: a record, or everything of a user.
@@ -63,7 +65,12 @@ class Step(NamedTuple):
     @property
     def part(self) -> str:
         """The part that it writes to."""
-        return PARTS[0] if self.kind == "write" else PARTS[1 + self.number % (len(PARTS) - 1)]
+        return PARTS[0] if self.kind in ("write", "elsewhere") else PARTS[1 + self.number % (len(PARTS) - 1)]
+
+    @property
+    def branch(self) -> str:
+        """The branch that it writes to."""
+        return f"b{self.number % _BRANCHES}" if self.kind in ("branch", "elsewhere") else MAIN
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -75,9 +82,11 @@ class Step(NamedTuple):
 def steps_of(seed: int) -> list[Step]:
     """The steps of a seed: enough records for an index file, then a mixture that ends with an erasure."""
     rng = random.Random(seed)
-    kinds = ["write", "write", "beside", "beside", "forget", "ask", "embed", *ERASING]
+    kinds = ["write", "write", "elsewhere", "elsewhere", "beside", "beside", "forget", "ask", "embed", *ERASING]
     mixed = [Step(rng.choice(kinds), f"r{rng.randrange(_IDS)}", number) for number in range(100, 100 + STEPS)]
-    return [Step("write", f"r{number}", number) for number in range(_IDS)] + mixed + [Step("erase", "r0", 999)]
+    first = [Step("write", f"r{number}", number) for number in range(_IDS)]
+    first += [Step("branch", "", number) for number in range(_BRANCHES)]
+    return [*first, *mixed, Step("erase", "r0", 999)]
 
 
 def play(step: Step, memory: Memory) -> None:
@@ -85,6 +94,10 @@ def play(step: Step, memory: Memory) -> None:
     match step.kind:
         case "write":
             memory.remember(step.text, id=step.record_id, user=step.record_id, if_exists="update")
+        case "branch":
+            memory.branch(step.branch)
+        case "elsewhere":
+            memory.on(step.branch).remember(step.text, id=step.record_id, user=step.record_id, if_exists="update")
         case "forget" if memory.changes(id=step.record_id, limit=1):
             memory.forget(step.record_id)
         case "ask":
@@ -92,8 +105,9 @@ def play(step: Step, memory: Memory) -> None:
             memory.grep("harbour")
         case "embed":
             memory.embed_all()
-        case "erase" | "redact" if memory.changes(id=step.record_id, limit=1):
-            memory.erase(step.record_id, redact=step.kind == "redact")
+        case "erase" | "redact":
+            with suppress(UnknownRecordError):
+                memory.erase(step.record_id, redact=step.kind == "redact")
         case "erase where" | "redact where":
             memory.erase(f.user(step.record_id), redact=step.kind == "redact where")
         case "beside":
@@ -116,7 +130,7 @@ def _write_beside(step: Step, memory: Memory) -> None:
 class State:
     """What must be in the files after some steps.
 
-    live    the words of what is live, by part
+    live    the words of what is live in the main branch, by part, and of the records of the other ones, by name
     stored  the words of all versions that were not erased
     erased  the words of those that were
 
@@ -127,18 +141,25 @@ class State:
 
     def __init__(self, steps: list[Step], reached: int = len(PARTS)) -> None:
         live: dict[tuple[str, str, str], str] = {}
+        elsewhere: dict[str, dict[tuple[str, str, str], str]] = {}
         self.erased: set[str] = set()
         versions: dict[tuple[str, str, str], set[str]] = {}
 
         def erase(parts: tuple[str, ...], user: str) -> None:
             for key in [each for each in versions if each[0] in parts and each[1] == user]:
-                live.pop(key, None)
+                for each in (live, *elsewhere.values()):
+                    each.pop(key, None)
                 self.erased |= versions.pop(key)
 
         for number, step in enumerate(steps, 1):
             match step.kind:
                 case "write" | "beside":
                     live[step.key] = step.word
+                    versions.setdefault(step.key, set()).add(step.word)
+                case "branch":
+                    elsewhere[step.branch] = {key: word for key, word in live.items() if key[0] == PARTS[0]}
+                case "elsewhere":
+                    elsewhere[step.branch][step.key] = step.word
                     versions.setdefault(step.key, set()).add(step.word)
                 case "forget":
                     live.pop((PARTS[0], step.record_id, step.record_id), None)
@@ -147,15 +168,17 @@ class State:
                 case "erase where" | "redact where":
                     erase(PARTS if number < len(steps) else PARTS[:reached], step.record_id)
         self.live = {part: sorted(word for key, word in live.items() if key[0] == part) for part in PARTS}
+        self.live |= {name: sorted(words.values()) for name, words in elsewhere.items()}
         self.stored = set().union(*versions.values())
 
 
 def live_words(memory: Memory) -> dict[str, list[str]]:
-    """The words of what is live, by part."""
+    """The words of what is live, by part, and in the other branches."""
+    places = {part: memory if part == PARTS[0] else beside(memory, part) for part in PARTS}
+    places |= {each.name: memory.on(each.name) for each in memory.branches() if each.name != MAIN}
     return {
-        part: sorted(word for each in found.find() for word in set(_WORD.findall(each.text)))
-        for part in PARTS
-        for found in (memory if part == PARTS[0] else beside(memory, part),)
+        name: sorted(word for each in found.find() for word in set(_WORD.findall(each.text)))
+        for name, found in places.items()
     }
 
 

@@ -28,7 +28,7 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from torture.power import NAME, answers, quiet, small
 from torture.recording import recorded
-from torture.script import Script, Step, failing_store, lead, play, state_of
+from torture.script import Script, Step, failing_store, lead, play
 from torture.trials import Trial, fast_folder, store_at
 
 #: What fails, and how. Asking for a file's size does not: SQLite can do without the answer in the middle of a commit,
@@ -104,7 +104,7 @@ class Run:
                 self._fault.over = True
                 if self._memory is not None:
                     self._memory.close()
-            self._look(self._folder, {state_of(self._model).roots}, "at the end")
+            self._look(self._folder, {self._script.state_of(self._model).roots}, "at the end")
 
     def _open(self) -> Memory:
         if self._memory is None:
@@ -134,7 +134,7 @@ class Run:
         in_doubt = step.stays or any(isinstance(error, CommitInDoubtError) for error in errors)
         # A step of several threads may be held in part: of those records that were told to be, or are in doubt.
         if not step.at_once and not in_doubt:
-            self._crash({state_of(self._model).roots}, f"after {step.name} was refused: {errors[0]}")
+            self._crash({self._script.state_of(self._model).roots}, f"after {step.name} was refused: {errors[0]}")
         stored = self._held()
         if step.at_once:
             self._problem_if(told, lambda each: each not in stored, "was told to be held, and is not")
@@ -147,7 +147,7 @@ class Run:
             self._found(f"{step.name} was refused, and is held, or is held in part: {errors[0]}")
 
     def _as_the_model(self) -> bool:
-        return state_of(self._open()).roots == state_of(self._model).roots
+        return self._script.state_of(self._open()).roots == self._script.state_of(self._model).roots
 
     def _held(self) -> set[str]:
         """The ids of what is held, now that the fault is over."""
@@ -186,12 +186,12 @@ class Run:
         try:
             with open_memory(path, embedder="none") as memory:
                 problems: list[str] = memory.check()
-                if state_of(memory).roots not in allowed:
+                if self._script.state_of(memory).roots not in allowed:
                     problems.append(f"its root is not the model's ({memory.seq} commits)")
-                given = answers(memory)
+                given = [answers(each) for each in self._script.memories(memory)]
             shutil.rmtree(f"{path}.index", ignore_errors=True)
             with open_memory(path, embedder="none") as memory:
-                if answers(memory) != given:
+                if [answers(each) for each in self._script.memories(memory)] != given:
                     problems.append("recall or grep does not answer as from an index made anew")
         except RecollectError as error:
             problems = [f"{type(error).__name__}: {error}"]
@@ -206,10 +206,10 @@ class Run:
         self.problem = self.problem or problem
 
 
-def trials(seed: int, folder: Path) -> Iterator[Trial]:
+def trials(seed: int, folder: Path, script: Script | None = None) -> Iterator[Trial]:
     """A run without a fault, which tells how often there is what to fail, and then runs with one each."""
     rng = random.Random(seed)
-    script = Script(seed, STEPS)
+    script = script or Script(seed, STEPS)
     none = Fault("", 0, 0, persists=False)
     with fast_folder(folder) as fast:
         run = run_with(script, fast, none)

@@ -26,7 +26,7 @@ from recollect.memory.opening import open as open_memory
 from recollect.testing.faults import SteppedStore
 from torture.power import answers, quiet, small
 from torture.recording import recorded
-from torture.script import FAILING, Script, lead, play, state_of
+from torture.script import FAILING, Script, lead, play
 from torture.trials import Trial, store_at
 
 NAME = "killed.db"
@@ -172,10 +172,10 @@ def problem_in(path: Path, script: Script, told: Told) -> str:
             problem = _problem(memory, script, told) or "; ".join(memory.check())
             if problem:
                 return problem
-            found = answers(memory)
+            found = [answers(each) for each in script.memories(memory)]
         shutil.rmtree(f"{path}.index", ignore_errors=True)
         with open_memory(path, embedder="none", clock=script.now) as memory:
-            if answers(memory) != found:
+            if [answers(each) for each in script.memories(memory)] != found:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the kill", id="after")
             return "; ".join(memory.check())
@@ -192,20 +192,20 @@ def _problem(memory: Memory, script: Script, told: Told) -> str:
         for number, step in enumerate(script.steps[: told.done]):
             script.set_clock(number)
             lead(step, model)
-        allowed = {state_of(model).roots}
+        allowed = {script.state_of(model).roots}
         if told.begun > told.done:
             script.set_clock(told.done)
             lead(script.steps[told.done], model, lambda record_id: memory.get(record_id) is not None)
-            allowed.add(state_of(model).roots)
-    if state_of(memory).roots in allowed:
+            allowed.add(script.state_of(model).roots)
+    if script.state_of(memory).roots in allowed:
         return ""
     return f"its roots are not those after {told.done} steps, nor those after one more"
 
 
-def trials(seed: int, folder: Path) -> Iterator[Trial]:
+def trials(seed: int, folder: Path, script: Script | None = None) -> Iterator[Trial]:
     """A run that ends well, which tells how much there is to be killed at; then the same run, killed many times."""
     rng = random.Random(seed)
-    script = Script(seed)
+    script = script or Script(seed)
     whole = folder / "whole"
     whole.mkdir()
     run = child(script, whole)

@@ -17,7 +17,7 @@ import logging
 import random
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,6 +181,7 @@ def cuts(
     *,
     full: bool = True,
     modes: tuple[str, ...] = MODES,
+    examine: Callable[[Path, list[State], int], str] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Cut the power so often: (mode, what was wrong with what was left, "" for nothing) of each."""
     disk, taken = Disk(), 0
@@ -193,7 +194,7 @@ def cuts(
                 disk.settle(rng)
         mode = rng.choice(modes)
         with left_by(disk.cut(rng, mode), folder) as path, quiet():
-            problem = problem_in(path, recording.states, disk.acknowledged if full else 0)
+            problem = (examine or problem_in)(path, recording.states, disk.acknowledged if full else 0)
         yield mode, problem and f"at event {moment} of {len(recording.events)}: {problem}"
 
 

@@ -112,12 +112,20 @@ class Script:
     def roots(self) -> list[tuple[str, ...]]:
         """The roots before the first step, and after each, as a store in memory has them."""
         with self.model() as model:
-            roots = [state_of(model).roots]
+            roots = [self.state_of(model).roots]
             for number, step in enumerate(self.steps):
                 self.set_clock(number)
                 lead(step, model)
-                roots.append(state_of(model).roots)
+                roots.append(self.state_of(model).roots)
             return roots
+
+    def memories(self, memory: Memory) -> list[Memory]:
+        """The memories that the steps write to."""
+        return [memory]
+
+    def state_of(self, memory: Memory) -> State:
+        """What these have now."""
+        return state_of(memory)
 
     def set_clock(self, number: int) -> None:
         """Let the clock stand where it does in a step."""

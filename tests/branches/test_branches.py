@@ -23,6 +23,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.operations import Remember
+from recollect.stores import roots
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
 from recollect.testing.branching import assert_as_flattened
@@ -386,4 +387,38 @@ def test_old_moments_whose_pages_were_dropped_can_be_continued(
     assert_as_flattened(memory._executor.core.store, Branch("default", "what-if"))  # type: ignore[attr-defined]
     memory.drop_branch("what-if")
     memory.compact()
+    assert memory.check() == []
+
+
+@pytest.mark.stores("memory", "sqlite")
+@pytest.mark.parametrize("order", ["abc", "cba", "bac"])
+def test_branches_of_commits_whose_pages_were_dropped_share_none(
+    memory: recollect.Memory, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setattr(roots, "KEPT_EVERY", 12)
+    for number in range(40):
+        memory.remember(f"text {number}", id=f"r{number % 15}", if_exists="update")
+        if number == 30:
+            memory.branch("kept", at=memory.seq)
+    memory.compact()
+    expected = {}
+    for name, seq in (("b", 20), ("a", 6), ("c", 7)):
+        branch = memory.branch(name, at=seq)
+        expected[name] = {record.id: record.content for record in memory.at(seq).find(limit=None)} | {"new": name}
+        branch.remember(name, id="new")
+        branch.keyed.write("k", name.encode())
+    memory.compact()
+    for number in range(30):  # `kept` goes on with the numbers that commits of the main branch have, too
+        memory.on("kept").remember(f"other {number}", id=f"r{number % 15}", if_exists="update")
+        memory.remember(f"again {number}", id=f"r{number % 15}", if_exists="update")
+    memory.compact()
+    assert memory.check() == []
+    for name in order:
+        assert {record.id: record.content for record in memory.on(name).find(limit=None)} == expected[name]
+        memory.on(name).remember("more")
+        memory.drop_branch(name)
+        assert memory.check() == []
+    memory.drop_branch("kept")
+    assert memory.check() == []
+    memory.remember("after all")
     assert memory.check() == []

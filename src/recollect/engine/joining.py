@@ -40,6 +40,7 @@ from recollect.stores import branches
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.branches import line_of, settle
 from recollect.stores.replaying import Replayer
+from recollect.stores.roots import newest_trie
 from recollect.stores.values import RemovedPayload
 
 #: Number of versions whose texts are read at once.
@@ -560,8 +561,8 @@ class _Replay:
             self._began_without[part] = frozenset(erased.values())
             self._live_redacted[part] = {each for each in erased if is_redacted(each)}
             self._live[part] = {redacted_id(each): (each, version) for each, version in erased.items()}
-            root = self._transaction.head(own).root
-            self._replayers[part] = Replayer(own, self._key, lambda each: self._versions[part, each], root)
+            trie = newest_trie(self._transaction, own)
+            self._replayers[part] = Replayer(own, self._key, lambda each: self._versions[part, each], trie)
         return self._replayers[part]
 
     def _named(self, part: str) -> dict[str, str]:

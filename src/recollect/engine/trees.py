@@ -23,6 +23,7 @@ from recollect.ledger.log_tree import head_of, leaf_of
 from recollect.ledger.merkle import Trie
 from recollect.stores.base import View
 from recollect.stores.derived.log_tiles import LogTileFile
+from recollect.stores.roots import newest_trie
 
 T = TypeVar("T")
 _log = logging.getLogger("recollect")
@@ -177,14 +178,14 @@ class TrieKeeper(Follower[Branch, Trie]):
 
     def start(self, view: View, branch: Branch, key: Branch) -> Trie:
         """Return the trie at a view. Its pages are loaded when they are needed."""
-        return Trie(view.head(branch).root)
+        return newest_trie(view, branch)
 
     def take(self, view: View, branch: Branch, key: Branch) -> Trie:
         """Return the trie at the writer's view, and remove it, so that a failed update leaves none."""
         entry, head = self.entries.pop(key), view.head(branch)
         if entry is not None and entry.value is not None and entry.reflects(head) and entry.value.root == head.root:
             return entry.value
-        return Trie(head.root)  # also for the same records in other pages
+        return newest_trie(view, branch)  # also for the same records in other pages
 
     def nbytes(self, value: Trie) -> int:
         """Return the approximate memory of a trie with the pages of some thousand commits."""

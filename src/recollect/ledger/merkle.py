@@ -301,20 +301,24 @@ class Trie:
 
     Args:
         root: The root to start from.
+        unstored: What is live at this root, if it has no stored pages: the first update stores all of it.
 
     Attributes:
         root: The newest root.
         replaced: The numbers of the pages of the previous root that the newest one does not have.
     """
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, unstored: Mapping[str, Live] | None = None) -> None:
         self.root = root
         self.replaced: list[int] = []
         self._top: _LoadedPage | None = None
+        self._unstored = unstored
 
     def update(self, changes: Mapping[str, Live | None], pages: Pages) -> Root:
         """Apply `changes` as the function `update` does, starting from the current root."""
         self.replaced = []
+        if self._unstored is not None:
+            changes, self._unstored, self.root = {**self._unstored, **changes}, None, Root()
         if not changes:
             return self.root
         if self.root.page:

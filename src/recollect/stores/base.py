@@ -436,9 +436,6 @@ class Transaction(View, Protocol):
             Proportional to its records, in few statements.
         """
 
-    def keep_root(self, branch: Branch, seq: int, page: int) -> None:
-        """Note the first page of a root whose pages were dropped, and were stored again."""
-
     def remove(self, branch: Branch, pages: Sequence[int]) -> None:
         """Remove a branch that continues another one: its commits, heads and snapshots, and texts that only it has.
 

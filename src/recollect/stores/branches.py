@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from recollect.ledger.commits import RESERVED, Branch, Head, Parent
-from recollect.ledger.merkle import Root, update
+from recollect.ledger.merkle import Root
 from recollect.ledger.proofs import Walk
 from recollect.stores.base import Transaction, View
 from recollect.stores.roots import release
@@ -48,16 +48,11 @@ def settle(transaction: Transaction, branch: Branch) -> dict[str, bytes]:
         they are gone.
 
     Cost:
-        Once, that of its records in few statements; and if the pages of its root were dropped, the changes since the
-        nearest root that has some.
+        Once, that of its records in few statements.
     """
     base = transaction.base(branch)
     if base is None or base.own_heads:
         return {}
-    stored, root = transaction.stored_root(base.branch, base.seq)
-    if stored != base.seq:
-        root = update(root, transaction.lives(base.branch, stored, base.seq), transaction)
-        transaction.keep_root(base.branch, base.seq, root.page)
     return transaction.take_heads(branch)
 
 
@@ -97,8 +92,10 @@ def remove(transaction: Transaction, branch: Branch) -> None:
 
 
 def _own_pages(view: View, branch: Branch, begins: int) -> list[int]:
-    """Return the pages that only the roots of a branch have: what it continues has lower numbers."""
-    above, walk = view.stored_root(branch, begins)[1].page, Walk(view.node)
+    """Return the pages that only the roots of a branch have."""
+    stored, root = view.stored_root(branch, begins)
+    # What it shares with the root that it continues has lower numbers. It shares nothing if that has no pages.
+    above, walk = root.page if stored == begins else 0, Walk(view.node)
     pages: set[int] = set()
     seq, newest = begins, view.head(branch).seq
     while seq < newest:

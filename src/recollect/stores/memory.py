@@ -564,9 +564,10 @@ class _MemoryView:
         }
 
     def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
-        replaced, below = self._ledger(branch).replaced, branch
+        replaced, below = dict(self._ledger(branch).replaced), branch
         while (base := self._base(below)) is not None:
-            below, replaced = base[0], replaced | self._ledger(base[0]).replaced
+            below = base[0]
+            replaced |= {seq: pages for seq, pages in self._ledger(below).replaced.items() if seq <= base[1]}
         commits = takewhile(lambda commit: commit.seq <= last, self._log(branch, max(first - 1, 0)))
         return [
             Untrimmed(commit.seq, commit.root.page, replaced.get(commit.seq, ()), len(commit.changes))
@@ -618,7 +619,6 @@ class _MemoryTransaction(_MemoryView):
         self._removed: dict[tuple[str, bytes], RemovedPayload] = {}
         self._begun: dict[Branch, _Ledger] = {}  # branches that are created
         self._taken: list[Branch] = []  # branches that got heads of their own
-        self._kept_roots: list[tuple[Branch, int, int]] = []
         self._gone: list[tuple[Branch, Sequence[int]]] = []  # branches that are removed, with their pages
 
     def _ledger(self, branch: Branch) -> _Ledger:
@@ -752,9 +752,6 @@ class _MemoryTransaction(_MemoryView):
         lives = self.lives(base[0], 0, base[1])
         return {each: found.version for each, found in lives.items() if found is not None and each not in live}
 
-    def keep_root(self, branch: Branch, seq: int, page: int) -> None:
-        self._kept_roots.append((branch, seq, page))
-
     def remove(self, branch: Branch, pages: Sequence[int]) -> None:
         self._gone.append((branch, pages))
 
@@ -829,9 +826,6 @@ class _MemoryTransaction(_MemoryView):
             taken = self._contents.ledgers[branch]
             if not taken.own_heads:
                 taken.own_heads, taken.trimmed = True, Trimmed(taken.begins, taken.begins)
-        for branch, seq, page in self._kept_roots:
-            log, at = self._contents.ledgers[branch].log, seq - 1 - self._contents.ledgers[branch].begins
-            log[at] = replace(log[at], root=Root(log[at].root.hash, page))
         for name, value in self._set.items():
             if value is None:
                 self._contents.settings.pop(name, None)

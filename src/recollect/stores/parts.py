@@ -14,6 +14,7 @@ from recollect.ledger.entries import entry_hash
 from recollect.ledger.parts import PartHead
 from recollect.stores.base import Transaction, View
 from recollect.stores.branches import parents_of
+from recollect.stores.roots import newest_trie
 
 
 def parts_of(view: View, memory: Branch) -> tuple[PartHead, ...]:
@@ -82,7 +83,7 @@ def state(
         micros=micros,
         actor=actor,
         reason=reason,
-        root=head.root,
+        root=newest_trie(transaction, memory).update({}, transaction),
         changes=(),
         parts=parts,
     )

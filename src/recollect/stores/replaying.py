@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from recollect.ledger.commits import Branch, Commit, Stored
 from recollect.ledger.entries import entry_hash
-from recollect.ledger.merkle import Live, Root, Trie
+from recollect.ledger.merkle import Live, Trie
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
 from recollect.stores.values import RemovedPayload
@@ -24,7 +24,7 @@ class Replayer:
         branch: The branch.
         key: The key of both stores.
         version_of: Returns a version by its hash, or why it has no payload.
-        root: The root that the branch has so far.
+        trie: The trie of the root that the branch has so far (`stores.roots.newest_trie`).
 
     Attributes:
         live: What the written commits have left live: the version of each id.
@@ -35,12 +35,12 @@ class Replayer:
         branch: Branch,
         key: bytes,
         version_of: Callable[[bytes], Stored | RemovedPayload],
-        root: Root | None = None,
+        trie: Trie,
     ) -> None:
         self._branch = branch
         self._key = key
         self._version_of = version_of
-        self._trie = Trie(root or Root())
+        self._trie = trie
         self.live: dict[str, bytes] = {}
 
     def write(self, transaction: Transaction, commit: Commit, redacted: Mapping[str, bytes]) -> Commit:

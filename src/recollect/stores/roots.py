@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 
 from recollect.errors import DamagedStoreError, StoreError
 from recollect.ledger.commits import Branch
-from recollect.ledger.merkle import EMPTY, Pages, Root, check, root_of, update
+from recollect.ledger.merkle import EMPTY, Pages, Root, Trie, check, root_of, update
 from recollect.ledger.parts import memory_root, roots_of
 from recollect.ledger.proofs import Walk
 from recollect.stores.base import Store, Transaction, View
@@ -68,6 +68,18 @@ def pages_at(view: View, branch: Branch, seq: int) -> tuple[Root, Pages]:
     if root.hash != view.root_at(branch, seq):
         raise DamagedStoreError(branch.namespace, f"the changes up to commit {seq} do not lead to its root")
     return root, overlay
+
+
+def newest_trie(view: View, branch: Branch) -> Trie:
+    """Return the trie of the newest root of a branch, to be updated.
+
+    If the branch continues a commit whose pages were dropped, the first update writes pages of its own for everything:
+    it must not share those of other roots, which can be dropped without it.
+    """
+    head = view.head(branch)
+    if head.root.page or head.root.hash == EMPTY:
+        return Trie(head.root)
+    return Trie(head.root, {each: live for each, live in view.lives(branch, 0, head.seq).items() if live is not None})
 
 
 def trim(store: Store, branch: Branch) -> bool:

@@ -21,6 +21,7 @@ from recollect.engine.executor import Executor
 from recollect.errors import BranchExistsError, BranchInUseError, UnknownBranchError
 from recollect.filters.tree import Custom
 from recollect.ledger.commits import MAIN, Branch, Stored
+from recollect.ledger.merkle import Root, Trie
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS
@@ -47,7 +48,7 @@ def flattened(view: View, branch: Branch, key: bytes) -> tuple[Store, Branch]:
         payload = view.payload(branch, version)
         return view.removed(branch, [version])[version] if payload is None else Stored(version, payload)
 
-    replayer = Replayer(flat, key, version_of)
+    replayer = Replayer(flat, key, version_of, Trie(Root()))
     with store.write(flat) as transaction:
         for commit in view.commits(branch):
             replayer.write(transaction, replace(commit, branch=MAIN), view.redactions(branch, commit.seq))

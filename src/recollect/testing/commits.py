@@ -8,10 +8,11 @@ from datetime import timedelta
 
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
 from recollect.ledger.entries import entry_hash
-from recollect.ledger.merkle import Live, Trie, version_hash
+from recollect.ledger.merkle import Live, version_hash
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction
+from recollect.stores.roots import newest_trie
 from recollect.testing.strategies import START
 
 BRANCH = Branch("tenant")
@@ -63,7 +64,7 @@ def write_into(
         transaction.drop(branch, record_id)
         live[record_id] = None
     head = transaction.head(branch)
-    trie = Trie(head.root)
+    trie = newest_trie(transaction, branch)
     commit = Commit(
         namespace=branch.namespace,
         branch=branch.name,

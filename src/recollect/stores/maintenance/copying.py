@@ -19,7 +19,7 @@ from recollect.ledger.merkle import Root
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.branches import line_of, remove, settle
 from recollect.stores.replaying import Replayer
-from recollect.stores.roots import disagreements
+from recollect.stores.roots import disagreements, newest_trie
 from recollect.stores.values import RemovedPayload
 
 #: Maximum number of changes in one transaction; only a single larger commit exceeds it.
@@ -156,8 +156,8 @@ class _Branch:
     def write(self) -> Iterator[int]:
         """Write the commits that the target lacks, and yield the number of those of each transaction."""
         with self._target.read() as own:
-            head = own.head(self._branch)
-        replayer = Replayer(self._branch, self._source.key, self._versions.__getitem__, head.root)
+            head, trie = own.head(self._branch), newest_trie(own, self._branch)
+        replayer = Replayer(self._branch, self._source.key, self._versions.__getitem__, trie)
         waiting: list[Commit] = []
         for commit in self._view.commits(self._branch, since=head.seq):
             if waiting and sum(len(each.changes) for each in waiting) + len(commit.changes) > _AT_ONCE:

@@ -33,7 +33,7 @@ from recollect.records.record import utc_now
 from recollect.stores.branches import parents_of, settle
 from recollect.stores.parts import newest_parts, state
 from recollect.stores.replaying import Replayer
-from recollect.stores.roots import trim
+from recollect.stores.roots import newest_trie, trim
 from recollect.stores.sealing.keys import Secret
 from recollect.stores.sealing.pages import PageCipher
 from recollect.stores.sealing.secrets import secret_or_default
@@ -287,9 +287,9 @@ class _Writer:
         self._saved = saved
         self._begins = 0 if begun is None else begun.seq
         with store.read() as view:
-            head = view.head(branch)
+            head, trie = view.head(branch), newest_trie(view, branch)
             live = {} if begun is None else {each: stored.version for each, stored in view.versions(branch)}
-        self._replayer = Replayer(branch, store.key, self._version, head.root)
+        self._replayer = Replayer(branch, store.key, self._version, trie)
         self._live = self._replayer.live
         self._live.update(live if begun is None else live | begun.erased)
         self._micros = head.micros

@@ -257,14 +257,6 @@ class SqlTransaction(SqlView):
         self._forget_numbers(branch)
         return {each: version for each, version in former.items() if version is not None and each not in stored}
 
-    def keep_root(self, branch: Branch, seq: int, page: int) -> None:
-        self.flush()
-        row = (page, self._numbers_for_write(branch).branch, seq)
-        self._write("UPDATE commits SET page = ? WHERE branch = ? AND seq = ? AND page IS NULL", [row])
-        for each, of_base in self._continued.items():  # their heads may have this root
-            if of_base is not None and (of_base.base, of_base.seq) == (branch, seq):
-                self._heads.pop(each, None)
-
     def remove(self, branch: Branch, pages: Sequence[int]) -> None:
         self.flush()
         numbers = self._numbers_of(branch)
