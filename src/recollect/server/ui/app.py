@@ -27,7 +27,7 @@ from recollect.server.ui.actions import ACTIONS, act
 from recollect.server.ui.pages import PAGES, InspectorPage
 from recollect.server.ui.pages.records import content
 from recollect.server.ui.rendering import HEADERS, PageWriter, language_of, render, static_files
-from recollect.server.ui.visit import KEPT, MADE, SIGNATURE, Visit, optional
+from recollect.server.ui.visit import KEPT, MADE, PLACED, SIGNATURE, Visit, optional
 from recollect.wire import encode
 
 #: Bytes of the secret path: 128 bits.
@@ -137,7 +137,7 @@ class Inspector:
         return Response(None, HTTPStatus.SEE_OTHER, {**HEADERS, "Location": address})
 
     async def _download(self, exchange: Exchange) -> Response:
-        exchange.check_query("namespace", "person")
+        exchange.check_query(*PLACED)
         visit = self._visit(exchange, dict(exchange.request.query_params))
         out = await exported(exchange, visit.place(), None)
         out.headers.update({**HEADERS, "Content-Disposition": 'attachment; filename="memory.ndjson"'})
@@ -206,7 +206,7 @@ class _Look:
     async def failed(self, error: RecollectError, fields: Mapping[str, str] = {}, action: str = "") -> Response:
         """Return a page that says what went wrong, with the fields of the form that was sent, so that none is lost."""
         shown = {"code": error.code, "message": str(error)}
-        again = {name: value for name, value in fields.items() if name not in ("namespace", "person")}
+        again = {name: value for name, value in fields.items() if name not in PLACED}
 
         def made() -> bytes:
             stored = None
@@ -235,7 +235,7 @@ def _back(fields: Mapping[str, str], action: str) -> str:
         return ""
     stated = fields.get("page", "")
     page = stated if stated in ("mine", "review") else ACTIONS[action].page
-    known = {*PAGES[page].takes.split(), "namespace", "person"}
+    known = {*PAGES[page].takes.split(), *PLACED}
     return f"{page}?{urlencode({name: value for name, value in fields.items() if name in known and value})}"
 
 

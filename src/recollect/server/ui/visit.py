@@ -12,17 +12,19 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from recollect import Memory
+from recollect import BranchInfo, Memory
 from recollect.errors import AccessError, InvalidArgumentError, RecollectError, ScopeError, UnsupportedError
-from recollect.operations import Zone
+from recollect.operations import MAIN, Zone
 from recollect.operations.base import REGISTRY
 from recollect.wire import OWN, READ, Desk, Grant, Place, Right, read_place
 
 T = TypeVar("T")
 #: Whom commits name as the actor, before the name of the token.
 ACTOR = "inspector"
-#: The parameters that links pass on: the namespace, the moment, and the person whose memory is shown.
-KEPT = ("namespace", "at", "person")
+#: The parameters that say whose memory is shown, and of which branch.
+PLACED = ("namespace", "branch", "person")
+#: The parameters that links pass on: these, and the moment.
+KEPT = (*PLACED, "at")
 #: The parameters that say what was changed just before, and of which record.
 MADE = ("done", "seq", "of", "hash", "conflicts", "was", "versions", "copies", "pending")
 #: The parameters that say what a page is about, for which alone it may be said.
@@ -100,6 +102,21 @@ class Visit:
         return optional(self.present().namespaces) or []
 
     @property
+    def branch(self) -> str:
+        """The name of the branch that is shown."""
+        return self.text("branch") or MAIN
+
+    @property
+    def is_main(self) -> bool:
+        """Whether the main branch is shown."""
+        return self.branch == MAIN
+
+    @property
+    def branches(self) -> list[BranchInfo]:
+        """The branches of the namespace that the client may look at."""
+        return optional(self.present().branches) or []
+
+    @property
     def kept(self) -> dict[str, str]:
         """The parameters that links pass on."""
         return self.given(*KEPT)
@@ -115,6 +132,10 @@ class Visit:
     def query_of(self, namespace: str) -> str:
         """Return the query of an address that looks at another namespace."""
         return self._query({"namespace": namespace})
+
+    def query_on(self, branch: str) -> str:
+        """Return the query of an address that looks at another branch of the namespace."""
+        return self._query({**self.given("namespace", "person"), "branch": "" if branch == MAIN else branch})
 
     @property
     def now_query(self) -> str:
@@ -254,7 +275,7 @@ class Visit:
 
     def signature(self, page: str, parameters: Mapping[str, str], said: Mapping[str, str]) -> str:
         """Return the signature of what a page shall say about a change: it holds for what that page looks at alone."""
-        bound = [page, self.namespace, *(parameters.get(name, "") for name in _BOUND)]
+        bound = [page, self.namespace, self.branch, *(parameters.get(name, "") for name in _BOUND)]
         text = json.dumps([bound, [[name, said[name]] for name in MADE if said.get(name)]])
         return hmac.new(self.key, text.encode(), "sha256").hexdigest()[:32]
 
@@ -263,8 +284,10 @@ class Visit:
         return self.desk.memory(self.place(whole=True), self.grant, READ)
 
     def place(self, reason: str | None = None, *, whole: bool = False) -> Place:
-        """Return the namespace and the scope of the request, for a change with its actor and a reason."""
+        """Return the branch and the scope of the request, for a change with its actor and a reason."""
         stated: dict[str, Any] = {"namespace": self.namespace}
+        if not self.is_main:
+            stated["branch"] = self.branch
         if self.text("person") and not whole:
             stated["scope"] = {"user": self.text("person")}
         if reason is not None:

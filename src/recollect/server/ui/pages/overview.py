@@ -18,6 +18,8 @@ def overview(visit: Visit) -> dict[str, Any]:
         "stats": stats,
         "namespace": visit.namespace,
         "namespaces": visit.namespaces,
+        "branch": visit.branch,
+        "branches": [each.to_json() for each in visit.branches],
         "kinds": _largest(stats["kinds"]),
         "users": values_of(visit, "user"),
         "conversations": values_of(visit, "conversation"),

@@ -71,17 +71,20 @@ def _calls(visit: Visit, arguments: dict[str, Any]) -> dict[str, str]:
     rest = {name: value for name, value in arguments.items() if name not in ("question", "k")}
     stated = [repr(question), *([] if k == _K else [f"k={k}"]), *(f"{name}={value!r}" for name, value in rest.items())]
     moment = visit.moment
-    memory = "memory" if moment is None else f"memory.at({moment!r})"
+    memory = "memory" if visit.is_main else f"memory.on({visit.branch!r})"
+    memory += "" if moment is None else f".at({moment!r})"
     command = ["recollect", "recall", question, *([] if k == _K else ["-k", str(k)])]
     for name, value in rest.items():
         command += [f"--{name.replace('_', '-')}", *([] if name in _FLAGS else [str(value)])]
     command += [] if moment is None else ["--at", visit.text("at")]
-    command += ["--namespace", visit.namespace]
+    command += ["--namespace", visit.namespace, *([] if visit.is_main else ["--branch", visit.branch])]
     out = {"python": f"{memory}.recall({', '.join(stated)})", "command": shlex.join(command)}
     if visit.api and moment is None:
         fields = [f"{name}={str(value).lower() if value is True else value}" for name, value in arguments.items()]
         pairs = [part for each in fields for part in ("--data-urlencode", each)]
-        out["curl"] = shlex.join(["curl", "--get", *pairs, f"{visit.api}/v1/{quote(visit.namespace, safe='')}/recall"])
+        header = [] if visit.is_main else ["--header", f"Recollect-Branch: {visit.branch}"]
+        address = f"{visit.api}/v1/{quote(visit.namespace, safe='')}/recall"
+        out["curl"] = shlex.join(["curl", "--get", *header, *pairs, address])
     return out
 
 
