@@ -38,7 +38,7 @@ test-postgres-all: $(VENV)/.developing  ## the same with many examples, and API,
 	$(BIN)/python -m pytest -m postgres tests/postgres
 	RECOLLECT_TEST_STORE=postgres $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt) \
 		tests/facets tests/policies tests/agents tests/operations tests/server tests/http tests/mcp
-	$(BIN)/python -m torture --part postgres
+	$(BIN)/python -m torture --part postgres --part branch-postgres
 
 test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all

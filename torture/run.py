@@ -56,6 +56,8 @@ PARTS: dict[str, Part] = {
     "branch-kill": Part("torture.branch_script", short=2, long=60, trials="killed"),
     "branch-power": Part("torture.branch_script", short=1, long=20, trials="without_power"),
     "branch-faults": Part("torture.branch_script", short=1, long=30, trials="with_faults"),
+    "branch-concurrency": Part("torture.branch_concurrency", short=1, long=10, alone=True),
+    "branch-postgres": Part("torture.branch_concurrency", short=0, long=10, alone=True, trials="on_postgres"),
     "interrupt": Part("torture.interrupts", short=6, long=60),
     "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
     "postgres": Part("torture.concurrency", short=0, long=10, alone=True, trials="on_postgres"),

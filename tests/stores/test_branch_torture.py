@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from tests import fresh
 from tests.examples import FULL, in_torture
+from torture.branch_concurrency import SHARED, problems
 from torture.branch_script import BranchScript, Examiner, record
 from torture.power import NAME
 from torture.run import run_part
 from torture.script import lead
 from torture.trials import fast_folder
+
+from recollect.stores.memory import MemoryStore
+from recollect.testing import memory_on
 
 PARTS = ("branch-kill", "branch-power", "branch-faults")
 
@@ -95,3 +99,34 @@ def test_the_examiner_of_power_cuts_notices_a_step_that_is_lost_or_half_done(tmp
         changed = [number for number in range(1, last + 1) if states[number] != states[number - 1]]
         assert "none of the steps" in examine(folder / NAME, states[: changed[-1]], 0)
         assert examine(folder / NAME, states, last) == ""
+
+
+def test_a_lost_merge_a_lost_branch_and_an_erased_text_are_noticed() -> None:
+    with memory_on(MemoryStore()) as memory:
+        memory.remember("what all of them change", id=SHARED)
+        for number in range(2):
+            branch = memory.branch(f"w-{number}")
+            branch.remember(f"text {number}", id=f"w-{number}-0")
+            branch.update(SHARED, metadata={"w": number})
+            memory.merge_branch(f"w-{number}", on_conflict="theirs")
+        memory.drop_branch("w-1")
+        memory.erase("w-0-0")
+        done = {
+            "created": ["w-0", "w-1"],
+            "written": ["w-0-0", "w-1-0"],
+            "merged": ["w-0", "w-1"],
+            "dropped": ["w-1"],
+            "erased": ["w-0-0"],
+        }
+        assert [problem for _, problem in problems(memory, done) if problem] == []
+        for change, where in (
+            ({"erased": []}, "main has what was merged"),
+            ({"written": [*done["written"], "w-1-1"]}, "main has what was merged"),
+            ({"merged": ["w-0", "w-1", "w-2"]}, "no key is lost by a merge"),
+            ({"dropped": []}, "the branches that were not dropped are there"),
+            ({"written": [*done["written"], "w-0-1"]}, "each branch has its records, and nothing that was erased"),
+        ):
+            assert where in {each for each, problem in problems(memory, {**done, **change}) if problem}
+        memory.on("w-0").remember("it is back", id="w-0-0")
+        found = {each for each, problem in problems(memory, done) if problem}
+        assert "each branch has its records, and nothing that was erased" in found

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from recollect.ledger.commits import Branch, Head
+from recollect.ledger.commits import MAIN, Branch, Head
 
 _log = logging.getLogger("recollect")
 _NOTHING: Mapping[Branch, tuple[int, bytes]] = MappingProxyType({})
@@ -46,6 +46,9 @@ class SeenHistory:
         found = {
             branch: (head.seq, head.root.hash) for branch, head in heads.items() if head.seq and branch.owner == owner
         }
+        if owner.name != MAIN and owner not in found:  # it was dropped
+            self._seen.pop(owner, None)
+            return
         for branch, (seq, root) in before.items():
             now, root_now = found.get(branch, (0, b""))
             if now < seq or (now == seq and root != root_now):
