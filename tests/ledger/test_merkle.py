@@ -461,3 +461,23 @@ def test_a_batch_reads_the_pages_of_a_level_together() -> None:
     assert pages.read == 1, "the page of the root"
     assert len(pages.levels) <= 4
     assert sum(pages.levels) > 100
+
+
+@given(st.dictionaries(ids, st.integers(0, 9), max_size=12), st.dictionaries(ids, st.none() | st.integers(0, 9)))
+def test_a_root_without_pages_is_stored_with_its_first_update(
+    before: dict[str, int], changes: dict[str, int | None]
+) -> None:
+    stored = {each: version(number) for each, number in before.items()}
+    changed = {each: None if number is None else version(number) for each, number in changes.items()}
+    # The log that it is taken from has some ids redacted.
+    unstored = {merkle.redacted_id(each) if number % 3 == 0 else each: stored[each] for each, number in before.items()}
+    pages = Kept()
+    trie = merkle.Trie(
+        Root(root_of(stored)), {each: live for each, live in lives(unstored).items() if live is not None}
+    )
+    after = {each: digest for each, digest in {**stored, **changed}.items() if digest is not None}
+    root = trie.update(lives(changed), pages)
+    assert root.hash == root_of(after)
+    assert check(root, after, pages) == ""
+    assert trie.update({}, pages) == root
+    assert trie.update(lives({"new": version(1)}), pages).hash == root_of({**after, "new": version(1)})

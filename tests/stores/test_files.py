@@ -243,7 +243,6 @@ def test_payloads_are_never_updated() -> None:
     assert set(re.findall("UPDATE versions SET [^W]*", source)) == {"UPDATE versions SET payload = NULL "}
     commits = {
         "UPDATE commits SET page = NULL, replaced = NULL ",
-        "UPDATE commits SET page = ? ",  # of a root whose pages were dropped, and are stored again
         "UPDATE commits SET {name} = NULL ",
     }
     assert set(re.findall("UPDATE commits SET [^W]*", source)) == commits

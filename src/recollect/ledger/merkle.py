@@ -318,7 +318,10 @@ class Trie:
         """Apply `changes` as the function `update` does, starting from the current root."""
         self.replaced = []
         if self._unstored is not None:
-            changes, self._unstored, self.root = {**self._unstored, **changes}, None, Root()
+            # By path, as a log can have an id in one place and what it was redacted to in another.
+            paths = {path_in_log(each) for each in changes}
+            others = {each: live for each, live in self._unstored.items() if path_in_log(each) not in paths}
+            changes, self._unstored, self.root = {**others, **changes}, None, Root()
         if not changes:
             return self.root
         if self.root.page:
