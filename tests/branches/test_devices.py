@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.branches.test_proofs_of_merges import both
 from tests.examples import in_full
 
 import recollect
-from recollect.engine import joining
+from recollect.engine import joining, known_erasures
 from recollect.errors import (
     BranchExistsError,
     DamagedStoreError,
@@ -30,6 +31,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.verifying import verify
 from recollect.memory.devices import MergedCopy
 from recollect.operations import Update
+from recollect.records.record import Record
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing.faults import FaultyStore
@@ -316,7 +318,8 @@ def test_what_was_erased_here_does_not_come_back(
 def test_control_without_the_erasures_of_this_store_it_comes_back(
     pair: Callable[[], tuple[Device, Device]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joining._Joining, "_erased_here", lambda self, transaction: {})
+    whole = known_erasures.erasures_of_both
+    monkeypatch.setattr(joining, "erasures_of_both", lambda *given: whole(*given)._replace(unknown={}))
     with pytest.raises((AssertionError, RecollectError)):
         test_what_was_erased_here_does_not_come_back(pair, redact=False, taken=False)
 
@@ -489,6 +492,126 @@ def test_copies_of_an_encrypted_store_are_merged(tmp_path: Path) -> None:
         recollect.merge_copy(home, tmp_path / "laptop.db", secret=secret)
         assert {each.id for each in home.find(limit=None)} == {"tea", "sail"}
         assert home.check() == []
+
+
+def stored_texts(device: Device) -> set[str]:
+    """All texts that a store has, of any version in any branch."""
+    with device.memory._executor.core.store.read() as view:  # type: ignore[attr-defined]
+        return {str(Record.load(payload).content) for payload in view.all_versions(Branch("default"))}
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=in_full) for seed in range(6, 200))])
+def test_what_any_copy_has_erased_is_in_none_that_has_merged_it(home: Device, seed: int) -> None:
+    """Copies write, branch, erase and merge each other in any order, all with one record."""
+    rng = random.Random(seed)
+    home.memory.remember("text 0", id="r")
+    devices = [home, *(home.copied(name) for name in ("laptop", "phone"))]
+    erased: dict[Path, set[str]] = {each.path: set() for each in devices}
+    for number in range(1, 24):
+        device, other = rng.sample(devices, 2)
+        kind = rng.choices(["write", "forget", "branch", "elsewhere", "erase", "take"], [4, 1, 1, 2, 2, 5])[0]
+        own = [each.name for each in device.memory.branches()[1:] if each.copy_of is None]
+        if kind == "write" or (kind == "elsewhere" and own):
+            memory = device.memory if kind == "write" else device.memory.on(rng.choice(own))
+            memory.remember(f"text {number}", id="r", if_exists="update")
+        elif kind == "forget":
+            device.memory.forget("r", missing="ignore")
+        elif kind == "branch":
+            device.memory.branch(f"b{number}")
+        elif kind == "erase":
+            before = stored_texts(device)
+            _erase(device, "r", rng.random() < 0.5)
+            erased[device.path] |= before - stored_texts(device)
+        else:
+            try:
+                device.take(other, on_conflict=rng.choice(["ours", "theirs", "list", "newest"]))
+            except UnsupportedError as error:
+                assert "redacted here" in str(error)
+                continue
+            assert not stored_texts(device) & (erased[device.path] | erased[other.path])
+    for each in devices[1:]:
+        each.memory.close()
+
+
+def test_an_erasure_outlives_the_branch_in_which_it_was_made(home: Device) -> None:
+    home.memory.branch("plan").remember(SECRET, id="pin")
+    laptop = home.copied("laptop")
+    home.memory.on("plan").erase("pin")
+    home.memory.drop_branch("plan")
+    laptop.memory.on("plan").remember("Cy sails", id="sail")
+    home.take(laptop)
+    assert not home.has(SECRET)
+    laptop.take(home)
+    assert not laptop.has(SECRET)
+    laptop.memory.close()
+
+
+def test_former_versions_that_were_thinned_are_no_erasure(home: Device, laptop: Device) -> None:
+    home.memory.update("city", content="Ana lives in Oslo")
+    home.memory.close()
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    home.memory = recollect.open(home.path, embedder="none", clock=lambda: tomorrow)
+    home.memory.set_retention([], keep_versions="1h")
+    home.memory.sweep()
+    assert not home.has("Bergen")
+    home.memory.branch("plan", at=2).remember("by train", id="train")
+    laptop.memory.update("city", content="Ana lives in Rome")
+    laptop.take(home, on_conflict="ours")
+    assert laptop.texts()["city"] == "Ana lives in Rome"
+
+
+def test_a_snapshot_that_was_moved_in_the_copy_is_moved_here(home: Device, laptop: Device) -> None:
+    home.memory.remember("Bo likes tea", id="tea")
+    for number in range(2):
+        laptop.memory.remember(f"note {number}")
+        if number:
+            laptop.memory.drop_snapshot("latest")
+        laptop.memory.snapshot("latest")
+        home.take(laptop)
+        assert [each.seq for each in home.memory.on("laptop").snapshots()] == [laptop.memory.seq]
+
+
+def test_a_branch_that_is_called_as_the_device_is_another_one(home: Device, laptop: Device) -> None:
+    home.memory.remember("Bo likes tea", id="tea")
+    laptop.memory.remember("Cy sails", id="sail")
+    home.take(laptop)
+    laptop.memory.branch("laptop").remember("only in the branch", id="b")
+    home.take(laptop)
+    assert "b" not in home.texts()
+    assert "b" not in home.texts("laptop")
+    assert "b" in home.texts("laptop@laptop")
+
+
+def test_a_merge_that_was_interrupted_after_the_commits_were_written_goes_on(home: Device, laptop: Device) -> None:
+    home.memory.update("seat", content="Ana takes any seat")
+    laptop.memory.update("seat", content="Ana prefers aisle seats")
+    assert home.take(laptop)[0].merged is not None
+    home.memory.erase("city")  # also in the branch of the copy
+    [done] = home.take(laptop, on_conflict="theirs")
+    assert (done.commits, bool(done.merged)) == (0, True)
+    assert home.texts() == {"seat": "Ana prefers aisle seats"}
+
+
+def test_with_a_quota_or_policies_commits_of_a_copy_are_examined(home: Device, laptop: Device) -> None:
+    home.memory.set_quota(records=2)
+    laptop.memory.remember("Cy sails", id="sail")
+    laptop.memory.namespace("work").remember("Di swims", id="swim")
+    with pytest.raises(recollect.errors.QuotaError):
+        home.take(laptop)
+    assert "sail" not in home.texts()
+    assert home.texts(namespace="work") == {"swim": "Di swims"}  # the other namespaces are merged all the same
+
+
+def test_branches_that_were_dropped_here_and_go_on_in_the_copy_do_not_exhaust_the_depth(home: Device) -> None:
+    home.memory.branch("plan").remember("Plan A", id="plan")
+    laptop = home.copied("laptop")
+    home.memory.drop_branch("plan")
+    home.memory.remember("Bo likes tea", id="tea")
+    for number in range(20):
+        laptop.memory.on("plan").remember(f"stop {number}", id="stop", if_exists="update")
+        home.take(laptop)
+        home.memory.erase("stop")
+    laptop.memory.close()
 
 
 # Errors

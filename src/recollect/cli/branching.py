@@ -166,6 +166,7 @@ def _print_copy(done: MergedCopy) -> None:
         _print_merged(done.merged, dry_run=False)
         if done.merged.conflicts:
             at = "" if done.into == MAIN else f" --branch {shlex.quote(done.into)}"
+            at += "" if done.namespace == "default" else f" --namespace {shlex.quote(done.namespace)}"
             click.echo(f"decide with: recollect branch merge {shlex.quote(done.branch)}{at} --resolve ID=ours")
 
 

@@ -41,23 +41,6 @@ class BranchInfo(JsonForm, what="a branch"):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined(JsonForm, what="a branch of a copy"):
-    """A branch of another copy of the store, as it was written here.
-
-    Attributes:
-        branch: The name of the branch that has its commits here.
-        into: Its own name: that of the branch that it is merged into.
-        commits: How many commits were written now.
-        erased: How many records the copy has erased since, and were erased here.
-    """
-
-    branch: str
-    into: str
-    commits: int
-    erased: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict(JsonForm, what="a conflict"):
     """A record that two branches have changed, and not to the same.
 

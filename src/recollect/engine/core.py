@@ -278,7 +278,6 @@ class Core:
         shared: bool = False,
         now: datetime | None = None,
         ids: Sequence[str] = (),
-        first: Callable[[Transaction], object] | None = None,
     ) -> Iterator[Writing]:
         """Open a transaction that is committed when the block ends, and undone if the block raises.
 
@@ -288,7 +287,6 @@ class Core:
             shared: Allow a store that supports it to commit together with other threads (group commit).
             now: The clock's time, if the caller has read it already.
             ids: Records that are going to be looked up (`Store.write`).
-            first: Called in the transaction before anything of it is prepared: it may write to any branch.
         """
         now = now or self.now()
         branch = place.branch
@@ -300,8 +298,6 @@ class Core:
                 with self.store.write(branch, shared=shared, ids=ids) as transaction:
                     if expect_head is not None:
                         check_head(transaction, branch, place.scope, expect_head)
-                    if first is not None:
-                        first(transaction)
                     if not self._expiries.known:
                         self._latest = self._expiries.begin(transaction, self._latest)
                     writing = self._writing_in(transaction, opened, place, now, branch)

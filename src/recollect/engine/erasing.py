@@ -7,12 +7,11 @@ what has changed since. What follows the commits is in `engine.erasures`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from recollect.engine.answers import erase_answers
-from recollect.engine.branches import joined_branches
 from recollect.engine.core import Core
 from recollect.engine.erasures import Erasures
 from recollect.engine.family import chosen, without_kept
@@ -284,7 +283,6 @@ class _Run:
     def erase(self, transaction: Transaction, writers: Mapping[Branch, Writer], selected: set[str]) -> None:
         """Erase the next records, with a commit in each branch that has any of them."""
         lines = list(writers)
-        copies = names_of_copies(transaction, self.branch.owner.namespace) if len(lines) > 1 else frozenset[str]()
         commits: dict[tuple[Branch, int], Commit] = {}
         for record_id in sorted(selected - self.examined, key=str.encode)[:AT_ONCE]:
             self.examined.add(record_id)
@@ -294,7 +292,7 @@ class _Run:
                 continue
             if redact:
                 commits |= commits_with(transaction, lines, record_id)
-            for each in parts_with(transaction, lines, copies, record_id):
+            for each in parts_with(transaction, lines, record_id):
                 writers[each].erase(record_id, found.versions, redact=redact)
             self.erased[record_id] = found.versions
         for commit in commits.values():
@@ -315,25 +313,15 @@ class _Run:
         redact_notes(transaction, [commit] if self.scope.fixed else together(transaction, commit), self.key)
 
 
-def names_of_copies(view: View, namespace: str) -> frozenset[str]:
-    """Return the names of the branches that have the commits of other copies of the store."""
-    return frozenset(branch.name for branch, _ in joined_branches(view, namespace))
+def parts_with(view: View, lines: Sequence[Branch], record_id: str) -> list[Branch]:
+    """Return the branches that get a commit for the erasure of a record: those that know it, and the main branch.
 
-
-def parts_with(view: View, lines: Sequence[Branch], copies: Set[str], record_id: str) -> list[Branch]:
-    """Return the branches that get a commit for the erasure of a record: those that know it.
-
-    If these have the commits of other copies of the store alone, the main branch gets one, too: the other copies read
-    in the branches of this store what was erased.
+    The log of the main branch has all erasures: in it, another copy of the store sees what to erase.
 
     Args:
         lines: The branches of the namespace, or of a part of it.
-        copies: The names of those that have the commits of other copies.
     """
-    found = [each for each in lines if view.known(each, record_id)]
-    if found and all(each.name in copies for each in found):
-        found += (each for each in lines if each.name == MAIN)
-    return found
+    return [each for each in lines if each.name == MAIN or view.known(each, record_id)]
 
 
 def commits_with(view: View, lines: Iterable[Branch], record_id: str) -> dict[tuple[Branch, int], Commit]:

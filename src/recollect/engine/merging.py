@@ -16,7 +16,7 @@ from recollect.engine.branch_results import Conflict, Merged
 from recollect.engine.branches import note_merged
 from recollect.engine.core import Core, check_branch
 from recollect.engine.family import chosen, counted, kept_kinds
-from recollect.engine.read.targets import PastPoint, point_in
+from recollect.engine.read.targets import seq_in
 from recollect.engine.scope import Place
 from recollect.engine.settings import merged_upto
 from recollect.engine.write.batch import Writing
@@ -257,8 +257,8 @@ def _plans(
     view = writing.transaction
     for name, part in chosen(theirs, None).items():
         own = chosen(ours, [name])[name]
-        since = _seq_in(view, part, theirs, meeting.since)
-        base = chosen(meeting.base[0], [name])[name], _seq_in(view, *_parted(meeting.base, name))
+        since = seq_in(view, part, theirs, meeting.since)
+        base = chosen(meeting.base[0], [name])[name], seq_in(view, *_parted(meeting.base, name))
         if name == "records" or view.head(part).seq > since:
             items = list(_items(view, own, part, base, since))
             yield name, _planned(items, name, own, part, decisions, _last_positions(view, own, items))
@@ -266,14 +266,6 @@ def _plans(
 
 def _parted(point: _Point, name: str) -> tuple[Branch, Branch, int]:
     return chosen(point[0], [name])[name], point[0], point[1]
-
-
-def _seq_in(view: View, part: Branch, memory: Branch, seq: int) -> int:
-    """Return the newest commit of a part of a memory after one of the memory."""
-    head = view.head_at(memory, seq) if seq else None
-    if head is None:
-        return 0
-    return point_in(view, part, memory, PastPoint(seq, head.root.hash, head.micros)).seq
 
 
 def _items(view: View, ours: Branch, theirs: Branch, base: _Point, since: int) -> Iterator[_Item]:

@@ -6,7 +6,7 @@ A reserved namespace has the settings of its owner, but those that are its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -301,32 +301,33 @@ def merged_upto(view: View, branch: Branch, into: Branch) -> int:
 
 # The erasures of other copies of the store: which commits repeat them.
 
-#: The settings of repeated erasures: `repeated/NAMESPACE`, a control character, and the name of the branch.
+#: The settings of repeated erasures: `repeated/NAMESPACE`, a control character, and the number of the commit.
 _REPEATED = "repeated/"
 
 
-def repeated_by(view: View, memory: Branch) -> dict[int, dict[str, str]]:
-    """Return which commits of a branch repeat erasures of other copies of the store.
+def repeated_by(view: View, main: Branch) -> dict[int, dict[str, frozenset[bytes]]]:
+    """Return which commits of the main branch of a namespace repeat erasures of other copies of the store.
 
     Returns:
-        By the number of the commit, the entry in hex of the commit that erased each record, by part and redacted id.
+        By the number of the commit, the entries of the commits that erased each record, by part and redacted id.
     """
-    written = view.setting(_repeated_setting(memory))
+    first = f"{_REPEATED}{main.namespace}{_MARK}"
+    found = view.settings(first, f"{_REPEATED}{main.namespace}{_AFTER_MARK}")
     try:
-        return {} if written is None else {int(seq): dict(entries) for seq, entries in json.loads(written).items()}
+        return {
+            int(name.removeprefix(first)): {
+                item: frozenset(map(bytes.fromhex, entries)) for item, entries in json.loads(written).items()
+            }
+            for name, written in found.items()
+        }
     except (ValueError, TypeError, AttributeError):
-        rule = f"which erasures branch {memory.name!r} repeats cannot be read"
-        raise DamagedStoreError("the store", rule) from None
+        raise DamagedStoreError("the store", "which erasures of other copies are repeated cannot be read") from None
 
 
-def set_repeated(transaction: Transaction, memory: Branch, seq: int, entries: Mapping[str, str]) -> None:
-    """Note that a commit repeats erasures of another copy of the store. See `repeated_by`."""
-    noted = {**repeated_by(transaction, memory), seq: entries}
-    transaction.set_setting(_repeated_setting(memory), json.dumps(noted))
-
-
-def _repeated_setting(memory: Branch) -> str:
-    return f"{_REPEATED}{memory.namespace}{_MARK}{memory.name}"
+def set_repeated(transaction: Transaction, main: Branch, seq: int, items: Mapping[str, Set[bytes]]) -> None:
+    """Note that a commit of the main branch repeats erasures of another copy of the store. See `repeated_by`."""
+    written = {item: sorted(each.hex() for each in entries) for item, entries in items.items()}
+    transaction.set_setting(f"{_REPEATED}{main.namespace}{_MARK}{seq}", json.dumps(written))
 
 
 def merges_of(view: View, memory: Branch) -> dict[str, str]:

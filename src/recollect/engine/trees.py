@@ -167,14 +167,14 @@ class LogTrees:
 # A cache of the Merkle tries of recently written branches, so that the next commit need not load their pages again.
 
 #: Memory limit of the cached tries, and the approximate memory of one.
-_TRIE_BYTES, _TRIE_BYTES = 2**24, 2**20
+_CACHE_BYTES, _TRIE_BYTES = 2**24, 2**20
 
 
 class TrieKeeper(Follower[Branch, Trie]):
     """The tries of a store. A writer takes one out inside its transaction, and puts it back updated."""
 
     def __init__(self) -> None:
-        super().__init__(_TRIE_BYTES)
+        super().__init__(_CACHE_BYTES)
 
     def start(self, view: View, branch: Branch, key: Branch) -> Trie:
         """Return the trie at a view. Its pages are loaded when they are needed."""

@@ -13,7 +13,14 @@ from recollect.engine.branch_results import Merged
 from recollect.engine.branches import MAX_DEVICE_BYTES
 from recollect.engine.engine import Engine
 from recollect.engine.joining import join, namespaces_of
-from recollect.errors import InvalidArgumentError, ScopeError, UnknownBranchError, UnsupportedError
+from recollect.errors import (
+    InvalidArgumentError,
+    QuotaError,
+    RecollectError,
+    RejectedError,
+    ScopeError,
+    UnsupportedError,
+)
 from recollect.ledger.commits import MAIN, Branch
 from recollect.memory.memory import Memory
 from recollect.memory.opening import open_store
@@ -36,7 +43,8 @@ class MergedCopy(JsonForm, what="a merge of a copy"):
             branch here since.
         into: Its own name: that of the branch that it was merged into.
         commits: How many commits were written to `branch`.
-        erased: How many records the copy has erased, and were therefore erased here.
+        erased: With the main branch, how many records the copy has erased, and were therefore erased here, in all
+            branches.
         merged: The merge into the branch of its own name; None if it is that branch, or there is none of this name.
     """
 
@@ -87,7 +95,7 @@ def merge_copy(
         ScopeError: The memory is scoped.
         OriginError: The memory writes as less than the user.
         QuotaError, RejectedError: The quota or a policy refuses what a branch has. Its commits are here as a branch
-            that is not merged; the next call merges it.
+            that is not merged; the next call merges it. All others are merged.
         DamagedStoreError: The copy is corrupt.
         StoreError: A store failed.
 
@@ -109,18 +117,29 @@ def merge_copy(
     store = engine.core.store
     opened = open_store(copy, False, True, store.key, _TIMEOUT_S, "full", None, secret=secret_or_default(secret))
     out: list[MergedCopy] = []
+    refused: list[RecollectError] = []
     with closing(opened) as other:
         for namespace in namespaces_of(other):
             main = memory if memory._branch == Branch(namespace) else memory.namespace(namespace)
-            for joined in join(engine.core, main._place._replace(actor=actor, reason=reason), other, called):
+            joined, erased = join(engine.core, main._place._replace(actor=actor, reason=reason), other, called)
+            for each in joined:
                 merged = None
-                if joined.branch != joined.into:
+                if each.is_merged:
+                    into = main if each.into == MAIN else main.on(each.into)
                     try:
-                        into = main.on(joined.into)
-                    except UnknownBranchError:  # it was dropped here
-                        into = None
-                    if into is not None:
-                        merged = into.merge_branch(joined.branch, on_conflict=on_conflict, actor=actor, reason=reason)
-                if joined.commits or (merged is not None and (merged or merged.conflicts)):
-                    out.append(MergedCopy(namespace=namespace, merged=merged, **joined.to_json()))
+                        merged = into.merge_branch(each.branch, on_conflict=on_conflict, actor=actor, reason=reason)
+                    except (QuotaError, RejectedError) as error:  # the others are merged all the same
+                        refused.append(error)
+                if each.commits or (merged is not None and (merged or merged.conflicts)):
+                    done = MergedCopy(
+                        namespace=namespace,
+                        branch=each.branch,
+                        into=each.into,
+                        commits=each.commits,
+                        erased=erased if each.into == MAIN else 0,
+                        merged=merged,
+                    )
+                    out.append(done)
+    if refused:
+        raise refused[0]
     return out

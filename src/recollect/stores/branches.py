@@ -7,6 +7,7 @@ the entry of the commit that it continues, so that its log proves what it began 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from recollect.ledger.commits import RESERVED, Branch, Head, Parent
@@ -26,11 +27,25 @@ def begin(transaction: Transaction, branch: Branch, base: Branch, seq: int) -> N
         seq: The commit of that branch; 0 for its beginning.
     """
     head = (transaction.head_at(base, seq) if seq else None) or Head()
-    seqs = {each.name: each.seq for each in head.parts or ()}
+    if head.seq and head.parts is None:  # of format 3: the parts are those of its time
+        seqs = {name: _seq_at(transaction, base.reserved(name), head.micros) for name in RESERVED}
+    else:
+        seqs = {each.name: each.seq for each in head.parts or ()}
     for name in RESERVED:
-        if name in seqs:
+        if seqs.get(name):
             _begin(transaction, branch.reserved(name), base.reserved(name), seqs[name])
     _begin(transaction, branch, base, seq)
+
+
+def _seq_at(view: View, branch: Branch, micros: int) -> int:
+    """Return the newest commit of a branch that is not later than a time; 0 for none."""
+
+    def time_of(seq: int) -> int:
+        head = view.head_at(branch, seq)
+        assert head is not None, "the log has no gaps"
+        return head.micros
+
+    return bisect_right(range(1, view.head(branch).seq + 1), micros, key=time_of)
 
 
 def _begin(transaction: Transaction, branch: Branch, base: Branch, seq: int) -> None:

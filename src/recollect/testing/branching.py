@@ -241,7 +241,7 @@ def branch_machine(
             is_late = not written.own_heads and written.states[-1] != self.shown(written.states[-1])
             written.own_heads = True
             for each, line in self.lines.items():
-                if line.own_heads and (ever[each] or (each == name and is_late)):
+                if line.own_heads and (ever[each] or each == MAIN or (each == name and is_late)):
                     self.add(each, line.states[-1])  # the commit of the erasure, also of former versions alone
             self.erased |= texts | {("", text) for _, text in texts}
             for line in self.lines.values():

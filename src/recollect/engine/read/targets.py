@@ -137,6 +137,14 @@ def point_in(view: View, part: Branch, memory: Branch, point: PastPoint) -> Past
     return _at_seq(view, part, seq, point.now)._replace(now=point.now)
 
 
+def seq_in(view: View, part: Branch, memory: Branch, seq: int) -> int:
+    """Return the newest commit of a part of a memory after one of the memory; 0 for none."""
+    head = view.head_at(memory, seq) if seq else None
+    if head is None:
+        return 0
+    return point_in(view, part, memory, PastPoint(seq, head.root.hash, head.micros)).seq
+
+
 def _at_time(view: View, branch: Branch, micros: int, now: int) -> PastPoint:
     """Return the moment of a time; that of a time in the future is the present."""
 

@@ -39,7 +39,7 @@ _HASH_BYTES = 32
 #: What is taken of a page: all of it, or only what its own hash verifies, or what that does not.
 _INTACT, _BY_HASH, _UNVERIFIED = range(3)
 #: The beginnings of the names of settings that are saved: quotas, and what is noted of branches and their merges.
-_SAVED_SETTINGS = ("quota/", "branch/", "merge/")
+_SAVED_SETTINGS = ("quota/", "branch/", "merge/", "repeated/")
 #: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
 _READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
 _UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
