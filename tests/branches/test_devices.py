@@ -592,6 +592,44 @@ def test_a_merge_that_was_interrupted_after_the_commits_were_written_goes_on(hom
     assert home.texts() == {"seat": "Ana prefers aisle seats"}
 
 
+def test_what_was_merged_before_the_branch_of_the_copy_was_dropped_is_not_merged_again(
+    home: Device, laptop: Device
+) -> None:
+    home.memory.remember("Bo likes tea", id="tea")
+    laptop.memory.remember("Cy sails", id="sail")
+    home.take(laptop)
+    home.memory.forget("sail")
+    home.memory.drop_branch("laptop")
+    laptop.memory.remember("Di swims", id="swim")
+    home.take(laptop)
+    assert home.texts().keys() == {"seat", "city", "tea", "swim"}
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_copies_of_a_store_of_format_3_are_merged_once_both_are_migrated(tmp_path: Path, both: bool) -> None:
+    first = tmp_path / "first.db"
+    shutil.copy(Path(__file__).parents[1] / "golden" / "format-3.db", first)
+    with recollect.open(first, embedder="none") as memory:
+        memory.keyed.write("old", b"state of before")
+    paths = [tmp_path / name for name in ("home.db", "laptop.db")]
+    for path in paths:
+        shutil.copy(first, path)
+    with recollect.open(paths[0], embedder="none") as memory, pytest.raises(UnsupportedError, match="format 3"):
+        recollect.merge_copy(memory, paths[1])
+    for path in paths:
+        recollect.migrate(path)
+    with recollect.open(paths[1], embedder="none") as memory:
+        memory.keyed.write("berth", b"kept")
+        memory.remember("Cy sails", id="sail")
+    with recollect.open(paths[0], embedder="none") as memory:
+        if both:
+            memory.remember("Bo likes tea", id="tea")
+        recollect.merge_copy(memory, paths[1])
+        assert memory.get("sail") is not None
+        assert (memory.keyed.read("old"), memory.keyed.read("berth")) == (b"state of before", b"kept")
+        assert memory.check() == []
+
+
 def test_with_a_quota_or_policies_commits_of_a_copy_are_examined(home: Device, laptop: Device) -> None:
     home.memory.set_quota(records=2)
     laptop.memory.remember("Cy sails", id="sail")

@@ -68,6 +68,18 @@ class TestRecords:
         assert (merged.taken, merged.seq, memory.seq) == (0, None, 5)
         assert memory.branches()[1].merged_seq == 5  # the next merge looks at what comes later
 
+    def test_turns_with_long_ids_are_kept_both(self, memory: recollect.Memory) -> None:
+        record_id = "t" * 250
+        branch = memory.branch("a-name-of-some-length")
+        for each in (memory, branch):
+            each.remember(f"a turn in {each.branch_name}", id=record_id, kind="conversation", conversation="c")
+        memory.merge_branch(branch.branch_name)
+        assert {record.content for record in memory.find(limit=None)} == {
+            "a turn in main",
+            "a turn in a-name-of-some-length",
+        }
+        assert memory.check() == []
+
     def test_what_a_branch_took_and_then_undid_is_undone(
         self, memory: recollect.Memory, branch: recollect.Memory
     ) -> None:

@@ -124,7 +124,9 @@ def drop(core: Core, place: Place, operation: DropBranch) -> BranchInfo:
 def note_merged(transaction: Transaction, branch: Branch, seq: int, into: Branch) -> None:
     """Note that a branch was merged into another one up to a commit."""
     if transaction.base(branch) is not None:
-        _note(transaction, branch, {**(notes_of(transaction, branch) or {}), "merged": {"seq": seq, "into": into.name}})
+        entry = next(iter(transaction.entries(branch, seq - 1)), b"") if seq else b""
+        merged = {"seq": seq, "into": into.name, "entry": entry.hex()}
+        _note(transaction, branch, {**(notes_of(transaction, branch) or {}), "merged": merged})
     transaction.set_setting(merge_setting(into, branch), str(seq))
 
 
@@ -175,6 +177,19 @@ def joined_branches(view: View, namespace: str) -> list[tuple[Branch, str]]:
     notes = _all_notes(view, namespace)
     there = [each.branch for each in view.continuing(namespace)]
     return [(each, notes[each.name][_COPY_OF]) for each in there if _COPY_OF in notes.get(each.name, {})]
+
+
+def merged_of_copies(view: View, into: Branch) -> dict[int, str]:
+    """Return what was merged of branches of copies that have the name of a branch: commits with their entries in hex.
+
+    Those that were dropped count, too.
+    """
+    merged = (
+        notes.get("merged") or {}
+        for notes in _all_notes(view, into.namespace).values()
+        if notes.get(_COPY_OF) == into.name
+    )
+    return {each["seq"]: each["entry"] for each in merged if each.get("into") == into.name and "entry" in each}
 
 
 def name_of_joined(view: View, theirs: Branch, device: str) -> str:

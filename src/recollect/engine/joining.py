@@ -16,7 +16,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from recollect.engine.answers import erase_answers
-from recollect.engine.branches import check_room, joined_branches, name_of_joined, note_joined, notes_of
+from recollect.engine.branches import (
+    check_room,
+    joined_branches,
+    merged_of_copies,
+    name_of_joined,
+    note_joined,
+    notes_of,
+)
 from recollect.engine.core import Core
 from recollect.engine.erasing import commits_with, lines_of, parts_with, redact_notes
 from recollect.engine.erasures import Erasures
@@ -38,6 +45,7 @@ from recollect.engine.write.batch import Writing
 from recollect.errors import InvalidArgumentError, OriginError, UnsupportedError
 from recollect.ledger.commits import MAIN, Branch, Commit
 from recollect.ledger.merkle import is_redacted, redacted_id
+from recollect.ledger.parts import RECORDS
 from recollect.records.codec import microseconds
 from recollect.records.origins import RANKS, USER
 from recollect.stores import branches
@@ -193,6 +201,8 @@ class _Joining:
         """Write them."""
         lines = _own_lines(self._view, self._main.namespace)
         with self._core.store.read() as here:
+            if not here.binds_parts or not self._view.binds_parts:
+                raise UnsupportedError("joining a copy", "one of both is of format 3: convert it (`recollect migrate`)")
             common = _Common(here, self._view)
             found = [each for theirs in lines if (each := self._find(here, common, theirs)) is not None]
         if all(each.common == self._newest(each.theirs) for each in found):
@@ -261,8 +271,6 @@ class _Joining:
             The branches; the number of records that are erased here; and what is derived of which branches is erased.
         """
         transaction, main = writing.transaction, self._main
-        if not transaction.binds_parts or not self._view.binds_parts:
-            raise UnsupportedError("joining a copy", "one of both is of format 3: convert it (`recollect migrate`)")
         common = _Common(transaction, self._view)
         begun = common.of(main, main)
         both = erasures_of_both(transaction, self._view, main, begun)
@@ -298,7 +306,9 @@ class _Joining:
                     if commit.seq > each.common:
                         break
                     written.pass_by(commit, parts)
-                for commit, parts in commits_with_parts(self._view, theirs, each.common):
+                own = chosen(each.branch, None).items()
+                heads = {name: transaction.head(part).seq for name, part in own if name != RECORDS}
+                for commit, parts in commits_with_parts(self._view, theirs, each.common, heads):
                     written.add(commit, parts)
                     commits += 1
                 written.flush()
@@ -350,8 +360,15 @@ class _Joining:
     def _take_merges(self, transaction: Transaction, begun: _Begun, common: _Common) -> None:
         """Note what was merged before: of an earlier branch of the copy here, and of branches of this store there."""
         into = begun.theirs
-        if begun.ours is not None and begun.ours != into and (taken := merged_upto(transaction, begun.ours, into)):
-            transaction.set_setting(merge_setting(into, begun.branch), str(min(taken, begun.common)))
+        taken = [
+            seq
+            for seq, entry in merged_of_copies(transaction, into).items()
+            if next(iter(self._view.entries(into, seq - 1)), b"").hex() == entry
+        ]
+        if begun.ours is not None and begun.ours != into:
+            taken.append(min(merged_upto(transaction, begun.ours, into), begun.common))
+        if seq := max(taken, default=0):
+            transaction.set_setting(merge_setting(into, begun.branch), str(seq))
         given = merged_upto(transaction, into, begun.branch)
         for there, of in joined_branches(self._view, into.namespace):
             if of == into.name and (upto := merged_upto(self._view, there, into)) > given:

@@ -122,9 +122,20 @@ def erased_in(commit: Commit, parts: list[Commit]) -> Iterator[tuple[Item, str]]
                 yield (each.part, redacted_id(change.id)), change.id
 
 
-def commits_with_parts(view: View, memory: Branch, since: int) -> Iterator[tuple[Commit, list[Commit]]]:
-    """Yield the commits of a memory after one, each with those to other parts that it states."""
-    heads = {name: seq_in(view, part, memory, since) for name, part in chosen(memory, None).items() if name != RECORDS}
+def commits_with_parts(
+    view: View, memory: Branch, since: int, known: Mapping[str, int] | None = None
+) -> Iterator[tuple[Commit, list[Commit]]]:
+    """Yield the commits of a memory after one, each with those to other parts that it states.
+
+    Args:
+        since: The number of that commit.
+        known: The newest commit before them of each other part. Default: as of that commit; in a log of format 3, which
+            does not state it, of its time.
+    """
+    heads = dict(known or {})
+    if known is None:
+        others = ((name, part) for name, part in chosen(memory, None).items() if name != RECORDS)
+        heads = {name: seq_in(view, part, memory, since) for name, part in others}
     parts = {name: view.commits(memory.reserved(name), since=seq) for name, seq in heads.items()}
     for commit in view.commits(memory, since=since):
         own: list[Commit] = []
