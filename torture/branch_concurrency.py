@@ -14,12 +14,13 @@ import random
 import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
-from torture.concurrency import LONGEST_S, TIMEOUT_S
+from torture.concurrency import LONGEST_S, TIMEOUT_S, forked
 from torture.trials import Trial
 
 PROCESSES, THREADS = 4, 2
@@ -98,18 +99,6 @@ def _process(path: str, number: int, seed: int, out: Path) -> None:
     out.write_text("\n".join(json.dumps(line) for worker in workers for line in worker.lines), encoding="utf-8")
 
 
-def _fork(path: str, number: int, seed: int, out: Path) -> int:
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            _process(path, number, seed, out)
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
-
-
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """One run on a file, looked at in several ways."""
     yield from _trials_on(str(folder / "shared.db"), seed, folder)
@@ -130,7 +119,7 @@ def _trials_on(path: str, seed: int, folder: Path) -> Iterator[Trial]:
     with open_memory(path, embedder="none") as memory:
         memory.remember("what all of them change", id=SHARED)
     outs = [folder / f"told-{number}.jsonl" for number in range(PROCESSES)]
-    pids = [_fork(path, number, seed + number, out) for number, out in enumerate(outs)]
+    pids = [forked(partial(_process, path, number, seed + number, out)) for number, out in enumerate(outs)]
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
     yield Trial(seed, "all processes end", "" if not any(codes) else "a process failed")
     lines = [json.loads(line) for out in outs if out.exists() for line in out.read_text(encoding="utf-8").splitlines()]

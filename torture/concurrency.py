@@ -17,7 +17,8 @@ import signal
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from recollect import filters as f
@@ -172,12 +173,13 @@ def _tell_chat(memory: Memory, number: int, others: Sequence[threading.Thread]) 
     memory.remember_all([{"content": text, "kind": "conversation", "conversation": "chat"} for text in CHAT])
 
 
-def _fork(path: str, number: int, seed: int, out: Path) -> int:
+def forked(process: Callable[[], object]) -> int:
+    """Call a function in a child process, whose code tells whether it returned. Return the number of the process."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            _process(path, number, seed, out)
+            process()
             code = 0
         finally:
             os._exit(code)
@@ -192,7 +194,7 @@ def run(path: str, folder: Path, seed: int) -> tuple[list[dict[str, object]], di
         memory.remember_all([{"content": "0", "id": each} for each in (*COUNTERS, *PAIR)])
         initial = {each: memory.get(each).hash for each in REGISTERS}  # type: ignore[union-attr]
     outs = [folder / f"told-{number}.jsonl" for number in range(PROCESSES)]
-    pids = [_fork(path, number, seed + number, out) for number, out in enumerate(outs)]
+    pids = [forked(partial(_process, path, number, seed + number, out)) for number, out in enumerate(outs)]
     problem = ""
     # Opened after the forks, and held for the whole run: a reader that stays does not stop anybody.
     with open_memory(path, embedder="none", read_only=True) as reader, core_of(reader).store.read() as view:

@@ -6,7 +6,7 @@ true. If nothing was committed here since, it is the branch of the same name tha
 so the next time only the commits since are written.
 
 What was erased on one side is erased on the other one, too, unless that side knew of it and stored it again. Where both
-have erased a record, each by itself, what either has stored since stays.
+have erased a record, neither knowing of the other, what either has stored since stays.
 """
 
 from __future__ import annotations
@@ -290,30 +290,9 @@ class _Joining:
             commits = 0
             if each.common < self._newest(theirs):
                 common.forget(each.branch)
-                self._begin(transaction, each)
-                written = Rewriting(
-                    self._core.store.key,
-                    self._view,
-                    transaction,
-                    each.branch,
-                    theirs,
-                    both,
-                    plan,
-                )
-                base = self._view.base(theirs)
-                since = begun if base is None else min(begun, base.seq)
-                for commit, parts in commits_with_parts(self._view, theirs, since) if both.unknown else ():
-                    if commit.seq > each.common:
-                        break
-                    written.pass_by(commit, parts)
-                own = chosen(each.branch, None).items()
-                heads = {name: transaction.head(part).seq for name, part in own if name != RECORDS}
-                for commit, parts in commits_with_parts(self._view, theirs, each.common, heads):
-                    written.add(commit, parts)
-                    commits += 1
-                written.flush()
-                for name, left in written.left().items():
-                    writing.in_part(chosen(each.branch, [name])[name]).writer.state_erased(left)
+                commits, left = self._rewrite(transaction, each, begun, both, plan)
+                for name, versions in left.items():
+                    writing.in_part(chosen(each.branch, [name])[name]).writer.state_erased(versions)
                     touched.add(each.branch)
                 self._take_snapshots(transaction, each)
                 if each.branch != theirs:
@@ -333,6 +312,31 @@ class _Joining:
             self._core.erasures.pending = True
             touched.update(part for each in found for part in each.branch.family)
         return done, sum(bool(each.versions) or each.redact for each in plan), touched
+
+    def _rewrite(
+        self, transaction: Transaction, begun: _Begun, since: int, both: ErasuresOfBoth, plan: list[Planned]
+    ) -> tuple[int, dict[str, dict[str, bytes]]]:
+        """Write the commits of a branch of the copy. Return their number, and what they leave live without a text.
+
+        Args:
+            since: How many commits of the main branch both have.
+        """
+        self._begin(transaction, begun)
+        theirs, commits = begun.theirs, 0
+        written = Rewriting(self._core.store.key, self._view, transaction, begun.branch, theirs, both, plan)
+        base = self._view.base(theirs)
+        since = since if base is None else min(since, base.seq)
+        for commit, parts in commits_with_parts(self._view, theirs, since) if both.unknown else ():
+            if commit.seq > begun.common:
+                break
+            written.pass_by(commit, parts)
+        own = chosen(begun.branch, None).items()
+        heads = {name: transaction.head(part).seq for name, part in own if name != RECORDS}
+        for commit, parts in commits_with_parts(self._view, theirs, begun.common, heads):
+            written.add(commit, parts)
+            commits += 1
+        written.flush()
+        return commits, written.left()
 
     def _begin(self, transaction: Transaction, begun: _Begun) -> None:
         if begun.ours is None:
