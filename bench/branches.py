@@ -6,10 +6,12 @@ few and of many changes. A durable commit is one `remember` to main, measured ar
 
 from __future__ import annotations
 
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +51,13 @@ class _Unit:
         return spent / statistics.mean((before, self.seconds()))
 
 
-def _bytes(folder: Path) -> int:
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+def _used_bytes(path: Path) -> int:
+    """Return the bytes of a store that is closed, without the pages that are free."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        pages, free, size = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+        )
+    return int((pages - free) * size)
 
 
 def _summary(values: list[float]) -> dict[str, float]:
@@ -111,15 +118,18 @@ def _merging(memory: recollect.Memory, unit: _Unit) -> dict[str, Any]:
 
 def _many(folder: Path, items: list[dict[str, Any]], asked: list[str]) -> dict[str, Any]:
     """Compare main with a thousand branches beside it and without, in turns."""
-    pair = {}
-    for kind in ("alone", "beside"):
-        pair[kind] = recollect.open(folder / f"{kind}.db", embedder="none")
-        pair[kind].remember_all(items)
-        pair[kind].recall(asked[0])
-    before = _bytes(folder)
-    for number in range(_BRANCHES):
-        pair["beside"].branch(f"b{number}")
-    size = (_bytes(folder) - before) / _BRANCHES
+    paths = {kind: folder / f"{kind}.db" for kind in ("alone", "beside")}
+    for path in paths.values():
+        with recollect.open(path, embedder="none") as memory:
+            memory.remember_all(items)
+    before = _used_bytes(paths["beside"])
+    with recollect.open(paths["beside"], embedder="none") as memory:
+        for number in range(_BRANCHES):
+            memory.branch(f"b{number}")
+    size = (_used_bytes(paths["beside"]) - before) / _BRANCHES
+    pair = {kind: recollect.open(path, embedder="none") for kind, path in paths.items()}
+    for memory in pair.values():
+        memory.recall(asked[0])
     for number in range(_WRITTEN):
         pair["beside"].on(f"b{number}").remember("written")
     recalls: dict[str, list[float]] = {"alone": [], "beside": []}

@@ -35,6 +35,7 @@ settings.register_profile(
 os.environ["RECOLLECT_ZONE"] = "UTC"
 for variable in (
     "LLM_EMBEDDING_MODEL",
+    "RECOLLECT_BRANCH",
     "RECOLLECT_EMBEDDER",
     "RECOLLECT_INDEX_BYTES",
     "RECOLLECT_KEY_FILE",

@@ -343,7 +343,7 @@ class UnknownBranchError(RecollectError, LookupError):
     """
 
     code = "unknown_branch"
-    _template = "namespace {1!q} has no branch {0!q}{state}: branches() lists those that it has"
+    _template = "namespace {1!q} has no branch {0!q}{state}: `recollect branch list` shows those that it has"
 
     def __init__(self, name: str, namespace: str) -> None:
         super().__init__(name, namespace)

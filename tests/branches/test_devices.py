@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.branches.devices import Device
 from tests.branches.test_proofs_of_merges import both
 from tests.examples import in_full
 
@@ -29,7 +30,6 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.verifying import verify
-from recollect.memory.devices import MergedCopy
 from recollect.operations import Update
 from recollect.records.record import Record
 from recollect.stores.sqlite.store import SqliteStore
@@ -38,46 +38,6 @@ from recollect.testing.faults import FaultyStore
 from recollect.testing.machine import memory_on
 
 pytestmark = pytest.mark.in_process
-
-
-class Device:
-    """A copy of the store, as a program on a device has it.
-
-    Attributes:
-        path: Its file.
-        memory: The memory, which is open.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.memory = recollect.open(path, embedder="none")
-
-    def copied(self, name: str) -> Device:
-        # In another folder: each erasure reads the copies that are beside the store.
-        path = self.path.parent.parent / name / f"{name}.db"
-        path.parent.mkdir()
-        self.memory.backup(path)
-        return Device(path)
-
-    def take(self, other: Device, **arguments: object) -> list[MergedCopy]:
-        """Merge another copy, and check the store."""
-        done = recollect.merge_copy(self.memory, other.path, **arguments)  # type: ignore[arg-type]
-        assert self.memory.check() == []
-        return done
-
-    def texts(self, branch: str = "main", namespace: str = "default") -> dict[str, str]:
-        memory = self.memory.namespace(namespace)
-        opened = memory if branch == "main" else memory.on(branch)
-        return {record.id: str(record.content) for record in opened.find(limit=None)}
-
-    def entries(self, branch: str) -> list[bytes]:
-        with self.memory._executor.core.store.read() as view:  # type: ignore[attr-defined]
-            return list(view.entries(Branch("default", branch), 0))
-
-    def has(self, text: str) -> bool:
-        """Return whether any file of the store has a text, also in what is free."""
-        self.memory.compact()
-        return any(text.encode() in each.read_bytes() for each in self.path.parent.glob(f"{self.path.name}*"))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from recollect.errors import (
     QuotaError,
     RejectedError,
     UnknownBranchError,
-    UnknownRecordError,
 )
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
@@ -187,7 +186,7 @@ class TestConflicts:
         memory.update("a", content="ours")
         branch.update("a", content="theirs")
         listed = memory.merge_branch("what-if")
-        with pytest.raises(UnknownRecordError):
+        with pytest.raises(InvalidArgumentError, match="resolutions 'records:b' is no conflict of this merge"):
             memory.resolve_merge(listed, {"a": "ours", "b": "ours"})
         branch.update("a", content="theirs again")
         with pytest.raises(ConflictError, match="the head of branch 'what-if'"):

@@ -33,7 +33,7 @@ def test_branches_are_listed_and_dropped(branched: Run) -> None:
     assert [(each["name"], each["seq"], each["records"]) for each in found] == [("main", 1, 1), ("what-if", 2, 1)]
     made = branched("branch", "new", "again", "--at", "0", "--branch", "what-if").output
     assert made == "created: branch 'again' continues 'main' after commit 0\n"
-    assert branched("branch", "drop", "what-if").output == "dropped: branch 'what-if', which had 2 commits\n"
+    assert branched("branch", "drop", "what-if").output == "dropped: branch 'what-if', whose newest commit was 2\n"
     assert branched("branch", "drop", "what-if", code=1).stderr
 
 
@@ -54,7 +54,7 @@ def test_conflicts_are_shown_and_decided(branched: Run) -> None:
         "  base    Ana lives in Bergen",
         "  ours    Ana lives in Rome",
         "  theirs  Ana lives in Oslo",
-        "nothing was merged: 1 conflicts (--resolve ID=ours, or --on-conflict)",
+        "nothing was merged; conflicts: 1 (--resolve ID=ours, or --on-conflict)",
     ]
     conflicts = parsed(branched("branch", "merge", "what-if", "--json", code=1))["conflicts"]
     assert conflicts[0]["theirs"]["content"] == "Ana lives in Oslo"
@@ -88,7 +88,7 @@ def copied(run: Run, tmp_path: Path) -> str:
 def test_a_copy_is_merged_by_its_path(run: Run, copied: str) -> None:
     run("remember", "Bo likes tea", "--id", "tea")
     assert run("branch", "merge", copied, "--reason", "back home").output.splitlines() == [
-        "default: 2 commits of the copy went on in branch 'laptop'",
+        "default: branch 'laptop' has the commits of the copy: 2 more",
         "default: into branch 'main':",
         "merged in commit 3: 2 taken, 0 joined, 0 kept",
     ]
@@ -122,3 +122,39 @@ def test_an_export_and_an_import_are_of_a_branch(branched: Run, tmp_path: Path) 
     branched("import", "jsonl", str(tmp_path / "a.jsonl"), "--db", str(tmp_path / "b.db"), "--branch", "into")
     with recollect.open(tmp_path / "b.db") as memory:
         assert (memory.count(), memory.on("into").count()) == (0, 1)
+
+
+def test_a_path_that_is_no_file_is_no_branch_either(run: Run) -> None:
+    run("remember", "Ana lives in Bergen")
+    assert "there is no file './laptop.db'" in run("branch", "merge", "./laptop.db", code=2).stderr
+    assert "there is no file 'laptop.db'" in run("branch", "merge", "laptop.db", code=2).stderr
+    refused = run("branch", "merge", "laptop", code=1).stderr
+    assert "has no branch 'laptop'; nothing was changed: `recollect branch list`" in refused
+
+
+def test_the_command_to_decide_with_names_the_store(run: Run, copied: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.db"
+    run("backup", str(own))
+    run("update", "home", "--content", "Ana lives in Rome", "--db", str(own))
+    shown = run("branch", "merge", copied, "--db", str(own), code=1).output.splitlines()
+    assert shown[-1] == f"decide with: recollect branch merge laptop --db {own} --resolve ID=ours"
+    for option in (["--dry-run"], ["--resolve", "home=ours"], ["--branch", "main"]):
+        assert "is a copy" in run("branch", "merge", copied, "--db", str(own), *option, code=2).stderr
+
+
+def test_the_log_shows_what_was_merged(branched: Run) -> None:
+    branched("branch", "merge", "what-if")
+    assert "merges what-if, commit 2" in branched("log").output
+    branched("branch", "new", "again")
+    branched("update", "home", "--content", "Ana lives in Rome", "--branch", "again")
+    branched("update", "home", "--content", "Ana lives in Paris")
+    branched("branch", "merge", "again", "--resolve", "home=ours")
+    newest = branched("log", "--limit", "1").output
+    assert "kept" in newest
+    assert "merges again, commit 3" in newest
+
+
+def test_the_variable_names_the_branch(branched: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_BRANCH", "what-if")
+    assert "Oslo" in branched("get", "home").output
+    assert "Bergen" in branched("--branch", "main", "get", "home").output

@@ -50,6 +50,34 @@ def test_each_namespace_with_rules_is_swept_and_the_others_are_left_alone(served
     assert (memory.count(), memory.namespace("third").seq) == (0, 2)
 
 
+def test_every_branch_is_swept_and_one_with_nothing_due_is_not_written(served: ServedMemory) -> None:
+    memory = served.writing()
+    empty = memory.branch("empty")
+    with_rules(memory, 2)
+    branch = memory.branch("what-if")
+    branch.remember("of the branch alone")
+    later(memory, days=2)
+    assert sweep_all(served) == {"default": 5}
+    assert (memory.count(), branch.count(), empty.seq) == (0, 0, 0)
+    branch.remember("later")
+    later(memory, days=2)
+    memory.remember("and now")
+    assert sweep_all(served) == {"default": 1}
+
+
+def test_a_branch_with_the_commits_of_a_copy_is_not_swept(served: ServedMemory, tmp_path: Path) -> None:
+    memory = served.writing()
+    with_rules(memory, 1)
+    memory.backup(tmp_path / "copy.db")
+    with recollect.open(tmp_path / "copy.db", clock=Clock()) as copy:
+        copy.remember("of the copy")
+    memory.remember("of this store")
+    recollect.merge_copy(memory, tmp_path / "copy.db")
+    later(memory, days=2)
+    sweep_all(served)
+    assert (memory.count(), memory.on("copy").count()) == (0, 2)
+
+
 def test_without_a_store_and_in_one_that_is_only_read_nothing_is_done(served: ServedMemory) -> None:
     assert sweep_all(served) == {}
     assert not served.is_open

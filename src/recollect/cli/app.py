@@ -45,6 +45,7 @@ from recollect.stores.sqlite.encryption import is_encrypted
 F = TypeVar("F", bound=Callable[..., Any])
 #: The environment variables with the defaults of --namespace, --user and --key-file.
 NAMESPACE_VARIABLE = "RECOLLECT_NAMESPACE"
+BRANCH_VARIABLE = "RECOLLECT_BRANCH"
 USER_VARIABLE = "RECOLLECT_USER"
 KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
 #: The environment variable with the token for a server that --db names.
@@ -82,7 +83,7 @@ class Settings:
     error_code: int = 1
     origin: Origin | None = None
     secret_file: str | None = None
-    branch: str | None = None
+    branch: str | None = field(default_factory=lambda: os.environ.get(BRANCH_VARIABLE) or None)
 
     @property
     def secret(self) -> Secret | None:
@@ -465,7 +466,7 @@ _COMMON = (
         shell_complete=completion("branches"),
         callback=_store("branch"),
         expose_value=False,
-        help="Branch of the namespace (docs/branches.md). Default: main.",
+        help="Branch of the namespace (docs/branches.md). Default: RECOLLECT_BRANCH, or main.",
     ),
     click.option(
         "--embedder",

@@ -12,6 +12,7 @@ from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
 from recollect.cli import render
 from recollect.cli.app import (
+    BRANCH_VARIABLE,
     NAMESPACE_VARIABLE,
     Settings,
     app,
@@ -81,7 +82,8 @@ def bisect(
     If the good moment is later than the bad one, the commit that made the answer good is found.
 
     CMD says by its exit code what the answer is, as for `git bisect run`: 0 good, 125 cannot say, 1 to 127 bad; any
-    other one stops. Its environment has RECOLLECT_AT, the number of the commit, RECOLLECT_DB and RECOLLECT_NAMESPACE.
+    other one stops. Its environment has RECOLLECT_AT, the number of the commit, RECOLLECT_DB, RECOLLECT_NAMESPACE and
+    RECOLLECT_BRANCH.
     """
     with settings.open() as memory:
         zone = zone_of_store(memory)
@@ -118,7 +120,8 @@ class _Command:
     def __init__(self, command: str, settings: Settings, memory: Memory) -> None:
         self._command = command
         store = settings.db or os.environ.get(PATH_VARIABLE) or str(memory.stats()["store"]["path"])
-        self._environment = {**os.environ, PATH_VARIABLE: store, NAMESPACE_VARIABLE: settings.namespace}
+        place = {NAMESPACE_VARIABLE: settings.namespace, BRANCH_VARIABLE: memory.branch_name}
+        self._environment = {**os.environ, PATH_VARIABLE: store, **place}
 
     def __call__(self, hits: Hits) -> bool | None:
         """Return whether the hits are good; None if the command cannot say.

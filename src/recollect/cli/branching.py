@@ -111,15 +111,22 @@ def merge(
     Changes of different fields are joined. If conflicts are left, nothing is merged, and the exit code is 1.
 
     Of a copy that was written elsewhere since it was made, all branches of all namespaces are merged. It is only read.
+    An encrypted copy is opened with --secret-file, or with a passphrase that is asked for.
     """
     if os.path.isfile(name) and not _is_branch(settings, name):
-        for option, given in (("--resolve", resolutions), ("--dry-run", dry_run), ("--branch", settings.branch)):
+        for option, given, instead in (
+            ("--resolve", resolutions, "merge the branch that has the commits of the copy afterwards"),
+            ("--dry-run", dry_run, "merge it into a backup of this store"),
+            ("--branch", settings.branch, "all branches of a copy are merged"),
+        ):
             if given:
-                raise click.UsageError(f"{option} is for a merge of a branch, and {name!r} is a copy of the store")
+                raise click.UsageError(f"{option} is for a merge of a branch, and {name!r} is a copy: {instead}")
         _merge_copy(settings, name, on_conflict, device, reason)
         return
     if device is not None:
         raise click.UsageError(f"--device is for a copy of the store, and {name!r} is no file")
+    if _is_path(name) and not _is_branch(settings, name):
+        raise click.UsageError(f"there is no file {name!r}, and no branch of this name")
     operation = MergeBranch(
         branch=name,
         on_conflict=on_conflict,
@@ -136,6 +143,11 @@ def merge(
         sys.exit(_CONFLICTS)
 
 
+def _is_path(name: str) -> bool:
+    """Return whether a name that is no file looks like the path of one."""
+    return os.path.dirname(name) != "" or name.endswith((".db", ".sqlite", ".sqlite3"))
+
+
 def _is_branch(settings: Settings, name: str) -> bool:
     with settings.open() as memory:
         return any(each.name == name for each in memory.branches())
@@ -149,24 +161,25 @@ def _merge_copy(settings: Settings, path: str, on_conflict: OnConflict, device: 
         print_json([each.to_json() for each in done])
     else:
         for each in done:
-            _print_copy(each)
+            _print_copy(each, settings)
         if not done:
             click.echo("nothing to merge: this store has all that the copy has")
     if any(each.merged is not None and each.merged.conflicts for each in done):
         sys.exit(_CONFLICTS)
 
 
-def _print_copy(done: MergedCopy) -> None:
+def _print_copy(done: MergedCopy, settings: Settings) -> None:
     where = f"{render.plain(done.namespace)}: "
     if done.commits:
-        erased = f", {done.erased} records erased here, too" if done.erased else ""
-        click.echo(f"{where}{done.commits} commits of the copy went on in branch {done.branch!r}{erased}")
+        erased = f"; records erased here, too: {done.erased}" if done.erased else ""
+        click.echo(f"{where}branch {done.branch!r} has the commits of the copy: {done.commits} more{erased}")
     if done.merged is not None and (done.merged or done.merged.conflicts):
         click.echo(f"{where}into branch {done.into!r}:")
         _print_merged(done.merged, dry_run=False)
         if done.merged.conflicts:
             at = "" if done.into == MAIN else f" --branch {shlex.quote(done.into)}"
             at += "" if done.namespace == "default" else f" --namespace {shlex.quote(done.namespace)}"
+            at += "" if settings.db is None else f" --db {shlex.quote(settings.db)}"
             click.echo(f"decide with: recollect branch merge {shlex.quote(done.branch)}{at} --resolve ID=ours")
 
 
@@ -184,7 +197,7 @@ def _print_merged(merged: Merged, dry_run: bool) -> None:
     for each in merged.conflicts:
         click.echo(_conflict(each))
     if merged.conflicts:
-        click.echo(f"nothing was merged: {len(merged.conflicts)} conflicts (--resolve ID=ours, or --on-conflict)")
+        click.echo(f"nothing was merged; conflicts: {len(merged.conflicts)} (--resolve ID=ours, or --on-conflict)")
     elif merged.seq is None and not (dry_run and _would(merged)):
         click.echo(f"nothing to merge: branch {merged.branch!r} has nothing that this one lacks")
     else:
@@ -220,4 +233,4 @@ def drop(settings: Settings, name: str) -> None:
     if settings.as_json:
         print_json(dropped.to_json())
     else:
-        click.echo(f"dropped: branch {dropped.name!r}, which had {dropped.seq} commits")
+        click.echo(f"dropped: branch {dropped.name!r}, whose newest commit was {dropped.seq}")

@@ -35,6 +35,7 @@ from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters import all_of, everything
 from recollect.filters.tree import Filter
+from recollect.ledger.commits import Commit
 from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.memory.context.values import PARTS, STYLES, Part, Style
@@ -286,6 +287,12 @@ def get(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - th
         )
 
 
+def _by(part: Commit, commit: Commit) -> str:
+    """Return who made a commit to a part of a memory, why, and what the commit of the memory merges."""
+    merged = None if commit.merged is None else f"merges {commit.merged[0]}, commit {commit.merged[1]}"
+    return ": ".join(filter(None, (part.actor, part.reason, merged)))
+
+
 @app.command()
 @click.argument("id", required=False, shell_complete=completion("ids"))
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
@@ -323,10 +330,10 @@ def log(
         (commit, each, change)
         for commit in commits
         for each in (commit, *commit.part_commits)
-        for change in each.changes
-        if id is None or change.id == id
+        for change in each.changes or ((None,) if each is commit and commit.merged is not None else ())
+        if id is None or (change is not None and change.id == id)
     ]
-    short = short_ids(change.id for _, _, change in rows)
+    short = short_ids(change.id for _, _, change in rows if change is not None)
     render.table(
         (
             ("commit", {"justify": "right"}),
@@ -340,10 +347,12 @@ def log(
             (
                 str(commit.seq),
                 render.moment(commit.time, zone),
-                change.cause,
+                "merged" if change is None else change.cause,
                 each.part,
-                render.plain(short[change.id]),  # one that was redacted begins with a control character
-                render.plain(": ".join(part for part in (each.actor, each.reason) if part)),
+                ""
+                if change is None
+                else render.plain(short[change.id]),  # one that was redacted begins with a control character
+                render.plain(_by(each, commit)),
             )
             for commit, each, change in rows
         ),

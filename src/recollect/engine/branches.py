@@ -7,7 +7,7 @@ dropped. That of a branch that was dropped stays, so that its name is not used a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC
 from itertools import chain, count
@@ -17,7 +17,7 @@ from recollect.engine.branch_results import BranchInfo
 from recollect.engine.core import Core
 from recollect.engine.read.targets import point_of
 from recollect.engine.scope import Place
-from recollect.engine.settings import merge_setting
+from recollect.engine.settings import Taken, set_merged
 from recollect.errors import (
     BranchExistsError,
     BranchInUseError,
@@ -41,6 +41,10 @@ MOST = 1000
 DEEPEST = 16
 #: What the notes of a branch call the name that it has in another copy of the store, of which it has the commits.
 _COPY_OF = "copy_of"
+#: What they call what that branch has of further copies.
+_MERGED_THERE = "merged_there"
+#: Maximum number of states of further copies that are noted for a branch of a copy, the newest ones.
+_MOST_NOTED = 100
 #: Maximum length of the name of a device, in bytes: a number may follow it in that of a branch.
 MAX_DEVICE_BYTES = MAX_NAME_BYTES - 8
 #: The settings of branches: `branch/NAMESPACE`, a control character, and the name.
@@ -121,13 +125,13 @@ def drop(core: Core, place: Place, operation: DropBranch) -> BranchInfo:
     return info
 
 
-def note_merged(transaction: Transaction, branch: Branch, seq: int, into: Branch) -> None:
-    """Note that a branch was merged into another one up to a commit."""
+def note_merged(transaction: Transaction, branch: Branch, into: Branch, taken: Taken) -> None:
+    """Note that a branch was merged into another one."""
     if transaction.base(branch) is not None:
-        entry = next(iter(transaction.entries(branch, seq - 1)), b"") if seq else b""
-        merged = {"seq": seq, "into": into.name, "entry": entry.hex()}
+        entry = next(iter(transaction.entries(branch, taken.seq - 1)), b"") if taken.seq else b""
+        merged = {"seq": taken.seq, "into": into.name, "entry": entry.hex(), "at": taken.at}
         _note(transaction, branch, {**(notes_of(transaction, branch) or {}), "merged": merged})
-    transaction.set_setting(merge_setting(into, branch), str(seq))
+    set_merged(transaction, branch, into, taken)
 
 
 def _info(found: Continuing, notes: Mapping[str, Any]) -> BranchInfo:
@@ -179,17 +183,44 @@ def joined_branches(view: View, namespace: str) -> list[tuple[Branch, str]]:
     return [(each, notes[each.name][_COPY_OF]) for each in there if _COPY_OF in notes.get(each.name, {})]
 
 
-def merged_of_copies(view: View, into: Branch) -> dict[int, str]:
-    """Return what was merged of branches of copies that have the name of a branch: commits with their entries in hex.
+def merged_of_copies(view: View, into: Branch) -> list[tuple[Taken, str]]:
+    """Return what a branch has of those of copies that have its name, each with its newest entry in hex.
 
-    Those that were dropped count, too.
+    Also of those that were dropped, and of further copies that the copies had merged.
     """
-    merged = (
-        notes.get("merged") or {}
-        for notes in _all_notes(view, into.namespace).values()
-        if notes.get(_COPY_OF) == into.name
+    out: list[tuple[Taken, str]] = []
+    for notes in _all_notes(view, into.namespace).values():
+        merged = notes.get("merged") or {}
+        if notes.get(_COPY_OF) == into.name and merged.get("into") == into.name:
+            out.append((Taken(merged["seq"], merged["at"]), merged["entry"]))
+            passed_on = (each for each in notes.get(_MERGED_THERE, ()) if each["at"] <= merged["seq"])
+            out += [(Taken(each["seq"], merged["at"]), each["entry"]) for each in passed_on]
+    return out
+
+
+def learns_of_copies(view: View, ours: Branch, theirs: Branch) -> bool:
+    """Return whether a branch of a copy has merged what this branch has not, of further copies."""
+    known = {(taken.seq, entry) for taken, entry in merged_of_copies(view, ours)}
+    return any(
+        (each["seq"], each["entry"]) not in known and not is_at(view, ours, each["seq"], each["entry"])
+        for each in (notes_of(view, theirs) or {}).get(_MERGED_THERE, ())
     )
-    return {each["seq"]: each["entry"] for each in merged if each.get("into") == into.name and "entry" in each}
+
+
+def is_at(view: View, branch: Branch, seq: int, entry: str) -> bool:
+    """Return whether a commit of a branch has an entry, in hex."""
+    return next(iter(view.entries(branch, seq - 1)), b"").hex() == entry
+
+
+def note_merged_there(transaction: Transaction, branch: Branch, merged: Iterable[tuple[Taken, str]]) -> None:
+    """Note what a branch of a copy has of those of further copies, which have no branch here (`merged_of_copies`)."""
+    first = dict[str, Taken]()
+    for taken, entry in merged:
+        if entry not in first or taken.at < first[entry].at:
+            first[entry] = taken
+    newest = sorted(first.items(), key=lambda each: (each[1].seq, each[0]))[-_MOST_NOTED:]
+    found = [{"seq": taken.seq, "at": taken.at, "entry": entry} for entry, taken in newest]
+    _note(transaction, branch, {**(notes_of(transaction, branch) or {}), _MERGED_THERE: found})
 
 
 def name_of_joined(view: View, theirs: Branch, device: str) -> str:

@@ -49,6 +49,8 @@ class Facet:
         own_quota: Whether its records can have a quota of their own.
         shared: Whether every writer may change its records, whatever their class of origin: they are values that
             programs share, and in no context.
+        named: Whether a record is found by a name that only one can have, from which its id follows.
+        counter: The id of the record that counts the others, whose ids are numbers.
     """
 
     reserved: str | None = None
@@ -60,6 +62,8 @@ class Facet:
     own_quota: bool = False
     judged: bool = False
     shared: bool = False
+    named: bool = False
+    counter: str | None = None
 
 
 #: The facets, in the order in which they were registered.
@@ -84,9 +88,15 @@ def register(*facets: Facet) -> None:
             SHARED.update([facet.reserved] if facet.shared else [])
 
 
+def facet_of(part: str) -> Facet | None:
+    """Return the facet that keeps a part of a memory; None for the records."""
+    return next((facet for facet in FACETS if facet.reserved == part), None)
+
+
 def called(part: str) -> str:
     """Return what the records of a part of a memory are called, for people."""
-    return next((facet.called for facet in FACETS if facet.reserved == part), part)
+    facet = facet_of(part)
+    return part if facet is None else facet.called
 
 
 def indexes() -> Iterator[FacetIndex]:

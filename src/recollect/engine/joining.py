@@ -18,10 +18,12 @@ from typing import NamedTuple
 from recollect.engine.answers import erase_answers
 from recollect.engine.branches import (
     check_room,
+    is_at,
     joined_branches,
     merged_of_copies,
     name_of_joined,
     note_joined,
+    note_merged_there,
     notes_of,
 )
 from recollect.engine.core import Core
@@ -34,11 +36,12 @@ from recollect.engine.rewriting import Planned, Rewriting
 from recollect.engine.scope import Place
 from recollect.engine.settings import (
     Policies,
-    merge_setting,
+    Taken,
     merged_upto,
     policies_of,
     quota_of,
     repeated_by,
+    set_merged,
     set_repeated,
 )
 from recollect.engine.write.batch import Writing
@@ -166,6 +169,14 @@ class _Common:
     def forget(self, ours: Branch) -> None:
         """Forget what was found of a branch here that has got commits since."""
         self._found = {pair: found for pair, found in self._found.items() if pair[0] != ours}
+
+
+def _note_newest(transaction: Transaction, branch: Branch, into: Branch, found: Iterable[Taken]) -> None:
+    """Note the newest of some states of a branch as merged into another one, unless a later one is noted."""
+    known = merged_upto(transaction, branch, into)
+    newest = max(found, key=lambda each: each.seq, default=None)
+    if newest is not None and (known is None or newest.seq > known.seq):
+        set_merged(transaction, branch, into, newest)
 
 
 class _Begun(NamedTuple):
@@ -362,23 +373,32 @@ class _Joining:
             transaction.put_snapshot(begun.branch, replace(snapshot, number=number))
 
     def _take_merges(self, transaction: Transaction, begun: _Begun, common: _Common) -> None:
-        """Note what was merged before: of an earlier branch of the copy here, and of branches of this store there."""
-        into = begun.theirs
+        """Note what was merged before: of the branch of the copy here, and of branches of any copy there."""
+        into, theirs = begun.theirs, merged_of_copies(self._view, begun.theirs)
         taken = [
-            seq
-            for seq, entry in merged_of_copies(transaction, into).items()
-            if next(iter(self._view.entries(into, seq - 1)), b"").hex() == entry
+            each for each, entry in merged_of_copies(transaction, into) if is_at(self._view, into, each.seq, entry)
         ]
         if begun.ours is not None and begun.ours != into:
-            taken.append(min(merged_upto(transaction, begun.ours, into), begun.common))
-        if seq := max(taken, default=0):
-            transaction.set_setting(merge_setting(into, begun.branch), str(seq))
-        given = merged_upto(transaction, into, begun.branch)
+            before = merged_upto(transaction, begun.ours, into)
+            taken += [] if before is None else [before._replace(seq=min(before.seq, begun.common), base=None)]
+        _note_newest(transaction, begun.branch, into, taken)
+        given = [each for each, entry in theirs if is_at(transaction, into, each.seq, entry)]
         for there, of in joined_branches(self._view, into.namespace):
-            if of == into.name and (upto := merged_upto(self._view, there, into)) > given:
-                given = max(given, min(upto, common.of(into, there)))
-        if given:
-            transaction.set_setting(merge_setting(begun.branch, into), str(given))
+            if of == into.name and (merged := merged_upto(self._view, there, into)) is not None:
+                given.append(merged._replace(seq=min(merged.seq, common.of(into, there)), base=None))
+        _note_newest(transaction, into, begun.branch, given)
+        known = [into, begun.branch]
+        for each, of in _copies(transaction, into.namespace).items():
+            if of == into.name and each != begun.branch:
+                known.append(each)
+                found = [taken for taken, entry in theirs if is_at(transaction, each, taken.seq, entry)]
+                _note_newest(transaction, each, begun.branch, found)
+        others = [
+            (taken, entry)
+            for taken, entry in theirs
+            if not any(is_at(transaction, branch, taken.seq, entry) for branch in known)
+        ]
+        note_merged_there(transaction, begun.branch, others)
 
     # What was erased
 

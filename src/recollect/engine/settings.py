@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.arguments.checks import MAX_COUNT, is_integer
 from recollect.arguments.json_form import JsonForm
@@ -285,18 +285,55 @@ def _examined(view: ReadView, branch: Branch) -> dict[str, int]:
 _MERGES, _MARK, _AFTER_MARK = "merge/", "\x1f", "\x20"
 
 
-def merge_setting(into: Branch, branch: Branch) -> str:
-    """Return the name of the setting that states up to which commit a branch was merged into another one."""
-    return f"{_MERGES}{into.namespace}{_MARK}{into.name}{_MARK}{branch.name}"
+class Taken(NamedTuple):
+    """What a branch has of another one that was merged into it.
+
+    Attributes:
+        seq: The newest commit of the other branch that was merged.
+        at: The first commit of this branch that has what was merged.
+        base: What both had in common when it was merged: a branch, and the number of a commit. None if that is not
+            known, as of a copy of the store.
+    """
+
+    seq: int
+    at: int
+    base: tuple[str, int] | None = None
 
 
-def merged_upto(view: View, branch: Branch, into: Branch) -> int:
-    """Return the newest commit of a branch that was merged into another one; 0 for none."""
-    written = view.setting(merge_setting(into, branch))
+def set_merged(transaction: Transaction, branch: Branch, into: Branch, taken: Taken) -> None:
+    """Note that a branch was merged into another one."""
+    transaction.set_setting(_merge_setting(into, branch), json.dumps(taken._asdict()))
+
+
+def merged_upto(view: View, branch: Branch, into: Branch) -> Taken | None:
+    """Return what another branch has of a branch that was merged into it; None if it was not."""
+    written = view.setting(_merge_setting(into, branch))
+    return None if written is None else _taken(written, branch.name)
+
+
+def merged_into(view: View, into: Branch) -> dict[Branch, Taken]:
+    """Return what a branch has of each that was merged into it."""
+    first = f"{_MERGES}{into.namespace}{_MARK}{into.name}"
+    found = {
+        each.removeprefix(first + _MARK): written
+        for each, written in view.settings(first + _MARK, first + _AFTER_MARK).items()
+    }
+    return {Branch(into.namespace, name): _taken(written, name) for name, written in found.items()}
+
+
+def _taken(written: str, name: str) -> Taken:
     try:
-        return 0 if written is None else int(written)
-    except ValueError:
-        raise DamagedStoreError("the store", f"what was merged of branch {branch.name!r} cannot be read") from None
+        noted = json.loads(written)
+        seq, at, base = noted["seq"], noted["at"], noted["base"]
+        if not (is_integer(seq, 0) and is_integer(at, 0)):
+            raise TypeError("it is no number")
+        return Taken(seq, at, None if base is None else (str(base[0]), int(base[1])))
+    except (ValueError, TypeError, LookupError):
+        raise DamagedStoreError("the store", f"what was merged of branch {name!r} cannot be read") from None
+
+
+def _merge_setting(into: Branch, branch: Branch) -> str:
+    return f"{_MERGES}{into.namespace}{_MARK}{into.name}{_MARK}{branch.name}"
 
 
 # The erasures of other copies of the store: which commits repeat them.

@@ -15,10 +15,13 @@ from recollect.records.codec import datetime_of, microseconds
 from recollect.records.names import MAIN as MAIN
 
 #: The possible causes of a change.
-CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
+CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "kept", "rolled back")
 #: The cause of a change by a rollback or a revert.
 ROLLED_BACK = CAUSES[-1]
-
+#: The cause of a change that leaves a record as it is, as a merge has decided; and all causes of such changes: an
+#: erasure may concern former versions alone.
+KEPT = "kept"
+STATED = ("erased", KEPT)
 
 #: The namespaces that a namespace can have for what belongs to its records, in order. Facets reserve them
 #: (`engine.facets`).
@@ -118,7 +121,8 @@ class Change(NamedTuple):
     Attributes:
         id: The id of the record.
         before: The version before the commit, 32 bytes; None if the id was not live.
-        after: The version after the commit, 32 bytes; None if the id is not live any more.
+        after: The version after the commit, 32 bytes; None if the id is not live any more. It is that of before if the
+            cause is one of `STATED` and the record stays as it is.
         cause: One of `CAUSES`.
     """
 
@@ -210,6 +214,12 @@ class Commit:
     def time(self) -> datetime:
         """The time of the commit (UTC)."""
         return datetime_of(self.micros)
+
+    @property
+    def merged(self) -> tuple[str, int] | None:
+        """The branch that it merges, and the newest commit of it; None if it merges none."""
+        others = self.parents[1 if self.seq > 1 else 0 :]
+        return others[0][:2] if others else None
 
     @property
     def memory_root(self) -> bytes:

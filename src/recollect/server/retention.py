@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from recollect.errors import RecollectError
+from recollect.records.names import MAIN
 from recollect.server.served_memory import ServedMemory
 
 _log = logging.getLogger("recollect.server")
@@ -24,7 +25,9 @@ _AT_ONCE = 1000
 
 
 def sweep_all(served: ServedMemory, stops: Callable[[], bool] = lambda: False) -> dict[str, int]:
-    """Sweep each namespace that has rules, and return how many records were removed, by namespace.
+    """Sweep the branches of each namespace that has rules, and return how many records were removed, by namespace.
+
+    Those of copies of the store are left out: they go on with what the copies have.
 
     Args:
         served: The memory of the server. Nothing is done while there is no store.
@@ -35,11 +38,13 @@ def sweep_all(served: ServedMemory, stops: Callable[[], bool] = lambda: False) -
     memory = served.writing()
     removed: dict[str, int] = {}
     for name in memory.namespaces():
-        each = memory if name == memory.name else memory.namespace(name)
-        count = _AT_ONCE if each.retention() else 0
-        while count == _AT_ONCE and not stops():
-            count = each.sweep(_AT_ONCE)
-            removed[name] = removed.get(name, 0) + count
+        main = memory if name == memory.name else memory.namespace(name)
+        branches = [each.name for each in main.branches() if each.copy_of is None] if main.retention() else []
+        for branch in branches:
+            each, count = main if branch == MAIN else main.on(branch), _AT_ONCE
+            while count == _AT_ONCE and not stops():
+                count = each.sweep(_AT_ONCE)
+                removed[name] = removed.get(name, 0) + count
     return {name: count for name, count in removed.items() if count}
 
 

@@ -20,7 +20,7 @@ from recollect.engine.feed import PAGE
 from recollect.engine.scope import Scope
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
-from recollect.ledger.commits import RESERVED, Branch, Change, Commit, Head, ScopedCommit
+from recollect.ledger.commits import KEPT, RESERVED, Branch, Change, Commit, Head, ScopedCommit
 from recollect.ledger.merkle import Root
 from recollect.operations import Changes
 from recollect.records.record import Record
@@ -194,6 +194,20 @@ def matching_part(commit: Commit, view: ReadView, scope: Scope, where: Filter) -
 
     changes = tuple(change for change in commit.changes if matches(change.after) or matches(change.before))
     return replace(commit, changes=changes) if changes else None
+
+
+def last_effect(view: ReadView, branch: Branch, record_id: str) -> tuple[Commit, Change] | None:
+    """Return the newest change of a record, with its commit, except that a merge has kept it; None if there is none."""
+    before: int | None = None
+    while True:
+        commits = view.commits(branch, record_id=record_id, before=before, newest_first=True, limit=1)
+        newest = next(iter(commits), None)
+        if newest is None:
+            return None
+        for change in newest.changes:
+            if change.id == record_id and change.cause != KEPT:
+                return newest, change
+        before = newest.seq
 
 
 def in_pages(

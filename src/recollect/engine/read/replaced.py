@@ -18,6 +18,7 @@ import numpy as np
 
 from recollect.common.deadlines import check
 from recollect.engine.index.filter_terms import links_term, origin_term
+from recollect.engine.read.log import last_effect
 from recollect.engine.read.record_loader import Records
 from recollect.engine.scope import linked_id, scopes_of
 from recollect.errors import InvalidRecordError
@@ -246,14 +247,13 @@ def _last_links(view: ReadView, branch: Branch, record_id: str) -> tuple[int, li
 
     Nothing, if that version was erased.
     """
-    for commit in view.commits(branch, record_id=record_id, newest_first=True, limit=1):
-        for change in commit.changes:
-            if change.id == record_id and change.before is not None:
-                payload = view.payload(branch, change.before)
-                if payload is not None:
-                    record = Record.load(payload)
-                    return RANKS[record.effective_origin], list(_linked(record))
-    return RANKS[UNKNOWN], []
+    found = last_effect(view, branch, record_id)
+    version = None if found is None else found[1].before
+    payload = None if version is None else view.payload(branch, version)
+    if payload is None:
+        return RANKS[UNKNOWN], []
+    record = Record.load(payload)
+    return RANKS[record.effective_origin], list(_linked(record))
 
 
 def _without_circles(heirs: Ints, targets: Ints) -> tuple[Ints, Ints]:

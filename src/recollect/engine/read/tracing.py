@@ -15,6 +15,7 @@ from recollect.common.deadlines import check, checked
 from recollect.engine.history_results import Lineage, LinkedRecord, Taint
 from recollect.engine.read.filter_bounds import of_scope
 from recollect.engine.read.links import LinkSearch, stored_ids
+from recollect.engine.read.log import last_effect
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.record_loader import Records
 from recollect.errors import UnknownRecordError
@@ -117,18 +118,15 @@ class _Former:
     def _read(self, stored: str) -> tuple[Record | None, str, int, str | None, str | None]:
         view, branch = self._reading.view, self._reading.branch
         live = view.get(branch, stored)
-        newest = next(iter(view.commits(branch, record_id=stored, newest_first=True, limit=1)), None)
-        about = (0, None, None) if newest is None else (newest.seq, newest.actor, newest.reason)
+        found = last_effect(view, branch, stored)
+        about = (0, None, None) if found is None else (found[0].seq, found[0].actor, found[0].reason)
         if live is not None:
             return Record.load(live.payload), "live", *about
-        if newest is None:
+        if found is None:
             return None, "unknown", *about
-        for change in newest.changes:
-            version = change.before if change.after is None else change.after
-            if change.id == stored and version is not None:
-                payload = view.payload(branch, version)
-                return (None, "erased", *about) if payload is None else (Record.load(payload), "former", *about)
-        return None, "erased", *about
+        version = found[1].after or found[1].before
+        payload = None if version is None else view.payload(branch, version)
+        return (None, "erased", *about) if payload is None else (Record.load(payload), "former", *about)
 
 
 def taint(reading: Reading, operation: TraceTaint) -> Taint:

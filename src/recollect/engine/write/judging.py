@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from recollect.engine.facets import SHARED
+from recollect.engine.read.log import last_effect
 from recollect.engine.results import Outcome
 from recollect.engine.scope import MCP
 from recollect.engine.write.classes import QUARANTINED, check_stated, class_after, class_of, may_change, with_class
@@ -143,14 +144,12 @@ class Judging(Staging):
     def _last_version(self, record_id: str) -> Record | None:
         """Return the last version of a record that is no longer live; None if it is not there, or was erased."""
         for stored in self.stored_under(record_id):
-            for commit in self._tx.commits(self._branch, record_id=stored, newest_first=True, limit=1):
-                for change in commit.changes:
-                    version = change.before if change.after is None else change.after
-                    if change.id == stored and version is not None:
-                        payload = self._tx.payload(self._branch, version)
-                        record = None if payload is None else Record.load(payload)
-                        if record is not None and self._scope.admits(record):
-                            return record
+            found = last_effect(self._tx, self._branch, stored)
+            version = None if found is None else found[1].after or found[1].before
+            payload = None if version is None else self._tx.payload(self._branch, version)
+            record = None if payload is None else Record.load(payload)
+            if record is not None and self._scope.admits(record):
+                return record
         return None
 
     def check_restoring(self, count: int) -> None:
@@ -279,8 +278,8 @@ class Judging(Staging):
         """Return whether the last thing that became of an id is that the text of a record was forgotten."""
         change = self._pending.get(record_id)
         if change is None:
-            newest = next(iter(self._tx.commits(self._branch, record_id=record_id, newest_first=True, limit=1)), None)
-            change = None if newest is None else next(each for each in newest.changes if each.id == record_id)
+            found = last_effect(self._tx, self._branch, record_id)
+            change = None if found is None else found[1]
         if change is None or change.after is not None or change.cause != "forgotten" or change.before is None:
             return False
         payload = self._tx.payload(self._branch, change.before)

@@ -13,12 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from hashlib import sha256
 
 from recollect.engine.scope import Scope, scopes_of
 from recollect.engine.write.drafts import Draft
 from recollect.errors import InvalidRecordError, RecordExistsError
 from recollect.operations import SCOPED
+from recollect.records.names import MAX_ID_BYTES
 from recollect.records.record import Record
+
+#: Room for a number that follows an id, in bytes.
+_NUMBER_BYTES = 8
 
 
 def first_free(is_used: Callable[[int], bool], first: int = 0) -> int:
@@ -37,6 +42,16 @@ def first_free(is_used: Callable[[int], bool], first: int = 0) -> int:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if is_used(middle) else (low, middle)
     return low
+
+
+def id_beside(record_id: str, name: str) -> str:
+    """Return the id of a record that is stored beside another one of the same id. If it is too long, it is a hash.
+
+    >>> id_beside("seat", "laptop")
+    'seat~laptop'
+    """
+    beside = f"{record_id}~{name}"
+    return beside if len(beside.encode()) <= MAX_ID_BYTES - _NUMBER_BYTES else sha256(beside.encode()).hexdigest()
 
 
 class Naming:

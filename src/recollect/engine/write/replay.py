@@ -31,7 +31,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import CONVERSATION, Draft
 from recollect.filters.tree import AllOf, Filter, Is
-from recollect.ledger.commits import ROLLED_BACK, Branch, Head
+from recollect.ledger.commits import KEPT, ROLLED_BACK, Branch, Head
 from recollect.ledger.merkle import redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.factories import OTHER_BRANCH, SUMMARY, is_summary
@@ -305,7 +305,9 @@ class TurnSearch:
     def _was_rolled_back(self, record_id: str) -> bool:
         """Return whether a record was removed by a rollback, and by nothing else since it was last written."""
         commits = self.transaction.commits(self.branch, 0, None, record_id, newest_first=True)
-        changes = (change for commit in commits for change in commit.changes if change.id == record_id)
+        changes = (
+            change for commit in commits for change in commit.changes if change.id == record_id and change.cause != KEPT
+        )
         newest = next(changes, None)
         if newest is None or newest.cause != ROLLED_BACK or newest.after is not None:
             return False

@@ -20,7 +20,7 @@ from recollect.engine.write.drafts import Draft, Intake, is_turn
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache
 from recollect.engine.write.replay import KnownTurns, TurnCache, TurnSearch, find_replay, outdated
-from recollect.ledger.commits import MAIN, ROLLED_BACK, Branch, Change, Commit, Head, Parent, Stored
+from recollect.ledger.commits import KEPT, MAIN, ROLLED_BACK, STATED, Branch, Change, Commit, Head, Parent, Stored
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import EMPTY, Live, redacted_id, version_hash
 from recollect.records.codec import microseconds
@@ -146,7 +146,7 @@ class Staging(Naming):
         """Return the changes of the transaction's commit for the write cache; None if they are too large."""
         if self._written_bytes > _WRITTEN_BYTES:
             return None
-        return {change.id: self._written[change.id] for change in commit.changes}
+        return {each.id: self._written[each.id] for each in commit.changes if each.cause != KEPT}
 
     def newly_touched(self) -> list[str]:
         """Return the ids that were written since the last call."""
@@ -285,6 +285,13 @@ class Staging(Naming):
             self._pending[record_id] = Change(record_id, version, None, "erased")
             self._journal.append(record_id)
 
+    def state_kept(self, record_id: str) -> None:
+        """State that a record stays as it is, as somebody has decided in a merge, unless it was changed since."""
+        if record_id in self._pending:
+            return
+        before = self._before(record_id)
+        self._pending[record_id] = Change(record_id, before, before, KEPT)
+
     def follow(self, parent: Parent) -> None:
         """Let the commit follow one of another branch, too, which is merged."""
         self._merged += (parent,)
@@ -369,9 +376,7 @@ class Staging(Naming):
         if not self._swept and any(change.before != change.after for change in self._pending.values()):
             for record_id in self._due_of_others():
                 self._drop(record_id, "expired")
-        changes = tuple(
-            [each for each in self._pending.values() if each.before != each.after or each.cause == "erased"]
-        )
+        changes = tuple([each for each in self._pending.values() if each.before != each.after or each.cause in STATED])
         if not changes and not self._merged:
             return None
         head = self._tx.head(self._branch)

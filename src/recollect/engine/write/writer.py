@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from hashlib import sha256
 from itertools import chain, count, islice
 from typing import Any
 
@@ -20,7 +19,7 @@ from recollect.engine.write.classes import with_class
 from recollect.engine.write.drafts import Draft, check_limits, is_turn, on_branch, retagged
 from recollect.engine.write.judging import Judging
 from recollect.engine.write.messages import Addition
-from recollect.engine.write.naming import first_free
+from recollect.engine.write.naming import first_free, id_beside
 from recollect.engine.write.replay import Repeated
 from recollect.errors import (
     ConflictError,
@@ -35,13 +34,10 @@ from recollect.filters.tree import AllOf, Filter
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
-from recollect.records.names import MAX_ID_BYTES
 from recollect.records.origins import RANKS, USER, Origin, least
 from recollect.records.record import FIELD_NAMES, Record, located_fields, stored_names, with_stored_names
 from recollect.stores.values import expired
 
-#: Room for a number after an id.
-_NUMBER_BYTES = 8
 #: No limit of expired records.
 _ALL = 2**62
 #: Number of ordinals that are tried one by one before the first free one is searched by doubling.
@@ -312,9 +308,7 @@ class Writer(Judging):
             QuotaError: It does not fit in the quota.
             RejectedError: The policies of the namespace do not allow it.
         """
-        beside = f"{record.id}~{branch}"
-        if len(beside.encode()) > MAX_ID_BYTES - _NUMBER_BYTES:
-            beside = sha256(beside.encode()).hexdigest()
+        beside = id_beside(record.id, branch)
         free = next(
             each for number in count(1) if not self._known(each := beside if number == 1 else f"{beside}~{number}")
         )

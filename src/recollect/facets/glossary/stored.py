@@ -146,4 +146,5 @@ FACET = Facet(
         AnnotateTerms: _on_terms(Terms.annotate),
         SharedNames: _on_terms(Terms.shared_names),
     },
+    named=True,
 )

@@ -208,8 +208,8 @@ def events_of(entries: NamespaceCalls, commits: Iterable[Commit], since: int | s
 def _events(entries: NamespaceCalls, commit: Commit, since: int | str) -> Iterator[Event]:
     after, before = entries.at(_target(commit.cursor)), entries.at(_target(since))
     for change in commit.changes:
-        if change.cause == "erased" and change.before == change.after:
-            continue  # former values were removed, and nothing of what is there
+        if change.before == change.after:
+            continue  # former values were removed, or a merge has kept this one
         kind = _kind(change)
         record = _version(after if kind == "written" else before, change.id)
         value = None if record is None else value_of(record)

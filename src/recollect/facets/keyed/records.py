@@ -91,4 +91,4 @@ def writes_of(record: Record | None) -> int:
 
 # What the engine knows of keyed memory.
 
-FACET = Facet("keys", "keyed entries", own_quota=True, shared=True)
+FACET = Facet("keys", "keyed entries", own_quota=True, shared=True, named=True)

@@ -10,7 +10,7 @@ from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
 from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.facets.sdr.operations import FoundSdr, RecallSdrs
-from recollect.facets.sdr.records import COUNTER, is_sdr, number_of
+from recollect.facets.sdr.records import COUNTER, COUNTER_ID, is_sdr, number_of
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
@@ -110,4 +110,5 @@ FACET = Facet(
     names=(COUNTER,),
     kept=(COUNTER,),
     judged=True,
+    counter=COUNTER_ID,
 )
