@@ -422,3 +422,52 @@ def test_branches_of_commits_whose_pages_were_dropped_share_none(
     assert memory.check() == []
     memory.remember("after all")
     assert memory.check() == []
+
+
+def test_a_branch_is_compared_with_another_one(memory: recollect.Memory) -> None:
+    memory.remember("one", id="a")
+    memory.remember("two", id="b")
+    memory.keyed.write("k", b"1")
+    branch = memory.branch("what-if")
+    assert not memory.diff(branch="what-if")
+    branch.update("a", content="one, changed")
+    branch.forget("b")
+    branch.remember("three", id="c")
+    branch.keyed.write("k", b"2")
+    memory.remember("four", id="d")
+    same = memory.remember("the same in both", id="e")
+    branch.remember("the same in both", id="e", time=same.time)
+    found = memory.diff(branch="what-if")
+    assert [each.id for each in found.added] == ["c"]
+    assert [(each.before.content, each.after.content) for each in found.changed] == [("one", "one, changed")]
+    assert [each.id for each in found.removed] == ["b", "d"]
+    assert list(found.parts) == ["keys"]
+    back = branch.diff(branch="main")
+    assert ([each.id for each in back.added], [each.id for each in back.removed]) == (["b", "d"], ["c"])
+    assert not memory.diff(branch="what-if", old=3, new=3)
+    assert [each.id for each in memory.diff(branch="what-if", old=1, new=3).added] == ["b"]
+    assert list(memory.diff(branch="what-if", parts=["keys"]).parts) == ["keys"]
+    assert not memory.diff(branch="what-if", parts=["terms"])
+    memory.merge_branch("what-if")
+    assert [each.id for each in memory.diff(branch="what-if").removed] == ["d"]
+    memory.erase("a")
+    assert memory.diff(branch="what-if").changed == ()
+    with pytest.raises(UnknownBranchError):
+        memory.diff(branch="none")
+    with pytest.raises(InvalidArgumentError, match="unless a branch is named"):
+        memory.diff()
+
+
+def test_branches_that_continue_different_ones_are_compared(memory: recollect.Memory) -> None:
+    memory.remember("one", id="a")
+    first = memory.branch("first")
+    first.remember("two", id="b")
+    second = first.branch("second")
+    first.remember("three", id="c")
+    second.remember("four", id="d")
+    third = memory.branch("third")
+    third.remember("five", id="e")
+    found = second.diff(branch="third")
+    assert ([each.id for each in found.added], [each.id for each in found.removed]) == (["e"], ["b", "d"])
+    found = second.diff(branch="first")
+    assert ([each.id for each in found.added], [each.id for each in found.removed]) == (["c"], ["d"])

@@ -46,6 +46,16 @@ def test_a_merge_is_tried_and_done(branched: Run) -> None:
     assert branched("branch", "merge", "what-if", "--dry-run").output.startswith("nothing to merge")
 
 
+def test_a_branch_is_compared(branched: Run) -> None:
+    shown = branched("branch", "diff", "what-if").output.splitlines()
+    assert shown == ["- home  Ana lives in Bergen", "+ home  Ana lives in Oslo"]
+    assert (
+        parsed(branched("branch", "diff", "what-if", "--json"))["changed"][0]["after"]["content"] == "Ana lives in Oslo"
+    )
+    branched("branch", "merge", "what-if")
+    assert branched("branch", "diff", "what-if").stderr == "no differences\n"
+
+
 def test_conflicts_are_shown_and_decided(branched: Run) -> None:
     branched("update", "home", "--content", "Ana lives in Rome")
     shown = branched("branch", "merge", "what-if", code=1).output

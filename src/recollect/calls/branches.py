@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Self
 
 from recollect.arguments.signatures import all_named
-from recollect.calls.history import Target
+from recollect.calls.history import PRESENT, Target
 from recollect.calls.namespace import NamespaceCalls
 from recollect.engine.branch_results import BranchInfo, Merged
-from recollect.errors import ScopeError
+from recollect.engine.history_results import Difference
+from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.ledger.parts import RECORDS
-from recollect.operations import CreateBranch, DropBranch, ListBranches, MergeBranch, ReadHead, branch_name
+from recollect.operations import CreateBranch, Diff, DropBranch, ListBranches, MergeBranch, ReadHead, branch_name
 from recollect.operations.branches import Choice, OnConflict
 from recollect.records.record import Record
 
@@ -94,6 +95,51 @@ class Branches(NamespaceCalls):
             A few queries, whatever the branches contain. With `sizes`, it counts the records of each.
         """
         found: list[BranchInfo] = self.execute(ListBranches(sizes=sizes))
+        return found
+
+    def diff(
+        self,
+        old: Target | None = None,
+        new: Target | None = None,
+        *,
+        branch: str | None = None,
+        parts: Collection[str] | None = None,
+    ) -> Difference:
+        """Return how two moments differ: the records that were added, changed and removed, and those of other parts.
+
+            memory.diff(40)                  # since commit 40
+            memory.diff(branch="what-if")    # what that branch has, compared to this one
+
+        Args:
+            old: A moment of this branch: see `at`. Only with `branch`, it can be left out: the newest commit.
+            new: Another moment; default: the newest commit. It may be earlier than `old`.
+            branch: The name of another branch, of which `new` is a moment. Default: this one.
+            parts: The parts of the memory to compare, by name: "records", or what facets keep. Default: all.
+
+        Returns:
+            The difference; false if there is none. `parts` has that of each other part that differs. Within a scope
+            only the records that lay in it. What a merge would take is shown by `merge_branch(dry_run=True)`.
+
+        Raises:
+            InvalidArgumentError: Neither `old` nor `branch` is given.
+            UnknownTargetError: There is no such moment.
+            UnknownBranchError: There is no such branch.
+            ScopeError: This memory is scoped, and a moment is named by something else than a time or a cursor, or a
+                branch is named.
+            StoreError: The store failed.
+
+        Cost:
+            Proportional to the changes between, or only to the difference if both are snapshots or recent. With
+            another branch, to the changes of both since the last commit that both have.
+        """
+        if branch is None:
+            if old is None:
+                raise InvalidArgumentError("old", old, "must be a moment, unless a branch is named")
+            return super().diff(old, new, parts=parts)
+        other = self.on(branch)
+        moments = self._moment(PRESENT if old is None else old), other._moment(PRESENT if new is None else new)
+        operation = Diff(old=moments[0].token, new=moments[1].token, branch=branch, parts=parts)
+        found: Difference = self.execute(operation)
         return found
 
     def merge_branch(

@@ -36,7 +36,7 @@ from recollect.operations import (
 from recollect.records.record import aware
 
 #: A time in the future names the present.
-_PRESENT = datetime(9998, 1, 1, tzinfo=UTC)
+PRESENT = datetime(9998, 1, 1, tzinfo=UTC)
 
 
 @all_named
@@ -151,7 +151,7 @@ class Histories(Calls):
         Cost:
             Proportional to the changes between, or only to the difference if both are snapshots or recent.
         """
-        later = self._moment(_PRESENT if new is None else new)
+        later = self._moment(PRESENT if new is None else new)
         found: Difference = self.execute(Diff(old=self._moment(old).token, new=later.token, parts=parts))
         return found
 

@@ -1,4 +1,4 @@
-"""The commands of branches: branch list, new, merge, drop."""
+"""The commands of branches: branch list, new, diff, merge, drop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from recollect.calls.calls import zone_of_store
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, completion, print_json
+from recollect.cli.app import Settings, app, common, completion, part_option, print_json
 from recollect.common.reprs import line
 from recollect.engine.branch_results import Conflict, Merged
 from recollect.ledger.commits import MAIN, RESERVED
@@ -221,6 +221,20 @@ def _conflict(conflict: Conflict) -> str:
 
 def _text(record: Record | None) -> str:
     return "(none)" if record is None else line(record.content, 100)
+
+
+@branch.command()
+@_NAME
+@part_option
+@common
+def diff(settings: Settings, name: str, parts: tuple[str, ...] | None) -> None:
+    """Show what the branch NAME has added (+), removed (-) and changed in comparison to the one of --branch."""
+    with settings.open() as memory:
+        found = memory.diff(branch=name, parts=parts)
+    if settings.as_json:
+        print_json(found.to_json())
+    else:
+        render.difference(found)
 
 
 @branch.command()

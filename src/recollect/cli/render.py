@@ -10,10 +10,14 @@ from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from recollect.common.reprs import short_id
+import click
+
+from recollect.common.reprs import line, short_id
 from recollect.engine.facets import called
+from recollect.engine.history_results import Difference
 from recollect.engine.results import Hit, Hits
 from recollect.errors import AmbiguousIdError
+from recollect.ledger.parts import RECORDS
 from recollect.memory import Memory
 from recollect.records.origins import UNTRUSTED
 from recollect.records.record import Record
@@ -330,3 +334,36 @@ def counted(parts: Mapping[str, int]) -> str:
     '3 records, 1 terms of glossaries'
     """
     return ", ".join(f"{count} {called(name)}" for name, count in parts.items())
+
+
+def difference(found: Difference) -> None:
+    """Print what differs: + added, - removed."""
+    if not found:
+        click.echo("no differences", err=True)
+    for name, part in found.each():
+        if part and name != RECORDS:
+            click.echo(f"{called(name)}:")
+        _part(part)
+
+
+def _part(found: Difference) -> None:
+    def show(sign: str, colour: str, record: Record) -> None:
+        click.secho(f"{sign} {plain(record.id)}  {plain(line(record.content, 300))}", fg=colour)
+
+    for record in found.removed:
+        show("-", "red", record)
+    for record in found.added:
+        show("+", "green", record)
+    for each in found.changed:
+        if each.before.content != each.after.content:
+            show("-", "red", each.before)
+            show("+", "green", each.after)
+        for name in each.fields:
+            if name != "content":
+                before, after = (plain(str(getattr(record, name))) for record in (each.before, each.after))
+                click.echo(f"  {plain(each.id)}  {name}: ", nl=False)
+                click.secho(before, fg="red", nl=False)
+                click.echo(" -> ", nl=False)
+                click.secho(after, fg="green")
+    for record_id in found.erased:
+        click.echo(f"  {plain(record_id)}  a version was erased")

@@ -13,15 +13,12 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, completion, part_option, print_json
 from recollect.cli.render import whole_id
 from recollect.common.reprs import line
-from recollect.engine.facets import called
-from recollect.engine.history_results import Difference, Restored
+from recollect.engine.history_results import Restored
 from recollect.errors import UnknownRecordError
 from recollect.facets.outline.outline import Outline
 from recollect.ledger.commits import Snapshot
-from recollect.ledger.parts import RECORDS
 from recollect.memory.memory import Memory
 from recollect.operations import target_of
-from recollect.records.record import Record
 
 #: The arguments of a command that takes a snapshot or drops one (`take_snapshot`).
 NAME = click.argument("name", required=False)
@@ -88,7 +85,7 @@ def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool, par
     with settings.open() as memory:
         if dry_run:
             found = memory.diff(memory.seq, target_of(to, zone_of_store(memory)), parts=parts)
-            print_json(found.to_json()) if settings.as_json else _print_diff(found)
+            print_json(found.to_json()) if settings.as_json else render.difference(found)
             return
         target = target_of(to, zone_of_store(memory))
         restored = memory.rollback(target, parts=parts, actor="recollect rollback", reason=reason)
@@ -153,39 +150,7 @@ def diff(settings: Settings, old: str, new: str | None, parts: tuple[str, ...] |
     with settings.open() as memory:
         zone = zone_of_store(memory)
         found = memory.diff(target_of(old, zone), None if new is None else target_of(new, zone), parts=parts)
-    print_json(found.to_json()) if settings.as_json else _print_diff(found)
-
-
-def _print_diff(found: Difference) -> None:
-    if not found:
-        click.echo("no differences", err=True)
-    for name, part in found.each():
-        if part and name != RECORDS:
-            click.echo(f"{called(name)}:")
-        _print_part(part)
-
-
-def _print_part(found: Difference) -> None:
-    def show(sign: str, colour: str, record: Record) -> None:
-        click.secho(f"{sign} {render.plain(record.id)}  {render.plain(line(record.content, 300))}", fg=colour)
-
-    for record in found.removed:
-        show("-", "red", record)
-    for record in found.added:
-        show("+", "green", record)
-    for each in found.changed:
-        if each.before.content != each.after.content:
-            show("-", "red", each.before)
-            show("+", "green", each.after)
-        for name in each.fields:
-            if name != "content":
-                before, after = (render.plain(str(getattr(record, name))) for record in (each.before, each.after))
-                click.echo(f"  {render.plain(each.id)}  {name}: ", nl=False)
-                click.secho(before, fg="red", nl=False)
-                click.echo(" -> ", nl=False)
-                click.secho(after, fg="green")
-    for record_id in found.erased:
-        click.echo(f"  {render.plain(record_id)}  a version was erased")
+    print_json(found.to_json()) if settings.as_json else render.difference(found)
 
 
 @app.command()

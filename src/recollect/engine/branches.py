@@ -29,7 +29,7 @@ from recollect.errors import (
 from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import MAIN, Branch
 from recollect.operations import CreateBranch, DropBranch, ListBranches
-from recollect.operations.branches import MAX_NAME_BYTES
+from recollect.operations.base import MAX_BRANCH_BYTES
 from recollect.records.codec import datetime_of, microseconds
 from recollect.stores import branches
 from recollect.stores.base import Transaction, View
@@ -46,7 +46,7 @@ _MERGED_THERE = "merged_there"
 #: Maximum number of states of further copies that are noted for a branch of a copy, the newest ones.
 _MOST_NOTED = 100
 #: Maximum length of the name of a device, in bytes: a number may follow it in that of a branch.
-MAX_DEVICE_BYTES = MAX_NAME_BYTES - 8
+MAX_DEVICE_BYTES = MAX_BRANCH_BYTES - 8
 #: The settings of branches: `branch/NAMESPACE`, a control character, and the name.
 _PREFIX, _MARK, _AFTER_MARK = "branch/", "\x1f", "\x20"
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect.engine.core import Core
+from recollect.engine.core import Core, check_branch
 from recollect.engine.cursors import Cursors
 from recollect.engine.family import chosen
 from recollect.engine.history_results import ChangedRecord, Deviation, Difference, RecordVersion, Replayed, Restored
+from recollect.engine.meeting import Point, line_upto
 from recollect.engine.read import rules
 from recollect.engine.read.log import part_commits, visible_part
 from recollect.engine.read.targets import PastPoint, point_in, point_of
@@ -36,6 +37,8 @@ from recollect.text.unicode import nfc
 
 #: Two moments are compared by their tries if there are at least this many changes between them.
 _MANY_CHANGES = 200
+#: What differs: (None, record before, record after), or (id, None, None) if a version was erased.
+_Pair = tuple[str | None, Record | None, Record | None]
 
 
 def take_snapshot(core: Core, place: Place, operation: TakeSnapshot) -> Snapshot:
@@ -181,26 +184,34 @@ def _without_unreadable(
 def diff(core: Core, place: Place, operation: Diff) -> Difference:
     """Compare two moments, as a scope could read them then."""
     branch, scope = place.branch, place.scope
-    points = [point_of(token, branch, core.cursors) for token in (operation.old, operation.new)]
+    other = branch if operation.branch is None else Branch(branch.namespace, operation.branch)
     found: dict[Branch, Difference] = {}
     with core.read(branch) as view:
-        for point in points:
-            point.head_in(view, branch)  # the history is the same
+        check_branch(view, other)
+        old, new = point_of(operation.old, branch, core.cursors), point_of(operation.new, other, core.cursors)
+        for point, each in ((old, branch), (new, other)):
+            point.head_in(view, each)  # the history is the same
         parts = chosen(branch, operation.parts)
         for part in parts.values():
-            old, new = (point_in(view, part, branch, point).seq for point in points)
-            found[part] = _difference(view, part, scope, old, new)
+            theirs = Branch(part.namespace, other.name)
+            first = part, point_in(view, part, branch, old).seq
+            last = theirs, point_in(view, theirs, other, new).seq
+            if part == theirs:
+                differing = _differing(view, part, first[1], last[1])
+            else:
+                differing = _between_branches(view, first, last)
+            found[part] = _difference(differing, scope)
     own = found.pop(branch, Difference(added=(), changed=(), removed=()))
     return replace(own, parts={name: found[part] for name, part in parts.items() if found.get(part)})
 
 
-def _difference(view: View, branch: Branch, scope: Scope, old: int, new: int) -> Difference:
-    """Compare two commits of a part of a memory."""
+def _difference(differing: Iterable[_Pair], scope: Scope) -> Difference:
+    """Return what differs, as a scope sees it."""
     added: list[Record] = []
     changed: list[ChangedRecord] = []
     removed: list[Record] = []
     erased: list[str] = []
-    for record_id, before, after in _differing(view, branch, old, new):
+    for record_id, before, after in differing:
         pair = [_visible(each, scope) for each in (before, after)]
         if record_id is not None:
             if not scope.fixed:  # otherwise it is not known whose record it was
@@ -227,10 +238,8 @@ def _visible(record: Record | None, scope: Scope) -> Record | None:
     return None if record is None or not scope.admits(record) else scope.shown(record)
 
 
-def _differing(
-    view: View, branch: Branch, old: int, new: int
-) -> Iterator[tuple[str | None, Record | None, Record | None]]:
-    """Yield what differs: (None, record before, record after), or (id, None, None) if a version was erased.
+def _differing(view: View, branch: Branch, old: int, new: int) -> Iterator[_Pair]:
+    """Yield what differs between two commits of a part of a memory.
 
     Cost:
         Proportional to the difference, if both roots have stored pages; otherwise, and if there are few, to the changes
@@ -252,17 +261,32 @@ def _differing(
             for before, after in payloads:
                 yield None, _loaded(before), _loaded(after)
             return  # otherwise a version was erased, and only the log knows the id
-    versions = view.net_changes(branch, first, last)
-    for record_id, pair_of in versions.items():
-        before_after = pair_of if old <= new else pair_of[::-1]
-        found = [
-            None if version is None or is_redacted(record_id) else view.payload(branch, version)
-            for version in before_after
-        ]
-        if any(version is not None and payload is None for version, payload in zip(before_after, found, strict=True)):
-            yield record_id, None, None
-        else:
-            yield None, _loaded(found[0]), _loaded(found[1])
+    for record_id, versions in view.net_changes(branch, first, last).items():
+        yield _pair(view, branch, record_id, versions if old <= new else versions[::-1])
+
+
+def _between_branches(view: View, old: Point, new: Point) -> Iterator[_Pair]:
+    """Yield what differs between commits of two branches of a part of a memory.
+
+    Cost:
+        Proportional to the changes of both since the last commit that both have.
+    """
+    own, other = line_upto(view, old[0]), line_upto(view, new[0])
+    common = max((min(seq, other[branch]) for branch, seq in own.items() if branch in other), default=0)
+    common = min(common, old[1], new[1])
+    ids = sorted({*view.net_changes(old[0], common, old[1]), *view.net_changes(new[0], common, new[1])})
+    before, after = (view.versions_at(branch, ids, seq) if seq else {} for branch, seq in (old, new))
+    for record_id in ids:
+        versions = before.get(record_id), after.get(record_id)
+        if versions[0] != versions[1]:
+            yield _pair(view, new[0], record_id, versions)
+
+
+def _pair(view: View, branch: Branch, record_id: str, versions: tuple[bytes | None, bytes | None]) -> _Pair:
+    found = [None if each is None or is_redacted(record_id) else view.payload(branch, each) for each in versions]
+    if any(version is not None and payload is None for version, payload in zip(versions, found, strict=True)):
+        return record_id, None, None
+    return None, _loaded(found[0]), _loaded(found[1])
 
 
 def _loaded(payload: bytes | None) -> Record | None:

@@ -49,7 +49,7 @@ def meeting_of(view: View, ours: Branch, theirs: Branch) -> Meeting:
     Cost:
         O(log n) for each branch that they continue.
     """
-    own, other = _line(view, ours), _line(view, theirs)
+    own, other = line_upto(view, ours), line_upto(view, theirs)
     forks = [(branch, min(seq, other[branch])) for branch, seq in own.items() if branch in other]
     fork = max(forks, key=lambda each: each[1], default=(theirs, 0))
     taken, given = _newest(view, other, own, fork[1]), _newest(view, own, other, fork[1])
@@ -74,7 +74,7 @@ def _newest(
     """Return the newest state of a branch that was merged into another one, unless it is as old as a commit.
 
     Args:
-        branches: The branches whose commits the first one has (`_line`).
+        branches: The branches whose commits the first one has (`line_upto`).
         into: The branches whose commits the second one has.
         after: The commit.
     """
@@ -88,7 +88,7 @@ def _newest(
     return best if best is not None and best[0][1] > after else None
 
 
-def _line(view: View, branch: Branch) -> dict[Branch, int]:
+def line_upto(view: View, branch: Branch) -> dict[Branch, int]:
     """Return the branches whose commits a branch has, with the newest of these commits."""
     out, seq, following = dict[Branch, int](), view.head(branch).seq, branch
     while True:
@@ -105,8 +105,8 @@ def known_with(view: View, ours: Branch, theirs: Branch, at: int) -> dict[Branch
     Args:
         at: The first commit of this branch that has them.
     """
-    own, out = _line(view, ours), dict[Branch, Taken]()
-    for branch, seq in _line(view, theirs).items():
+    own, out = line_upto(view, ours), dict[Branch, Taken]()
+    for branch, seq in line_upto(view, theirs).items():
         there = {branch: seq} | {
             each: taken.seq for each, taken in merged_into(view, branch).items() if taken.at <= seq
         }
@@ -119,7 +119,7 @@ def known_with(view: View, ours: Branch, theirs: Branch, at: int) -> dict[Branch
 
 def learns_of_others(view: View, ours: Branch, theirs: Branch) -> bool:
     """Return whether another branch has merged further ones that a branch has not merged."""
-    line = _line(view, theirs)
+    line = line_upto(view, theirs)
     return any(each not in line for each in known_with(view, ours, theirs, 0))
 
 

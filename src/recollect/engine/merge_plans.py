@@ -35,7 +35,7 @@ _DIGITS = 16
 
 
 @dataclass
-class Plan:
+class MergePlan:
     """What a merge does to a part of a memory.
 
     Attributes:
@@ -132,7 +132,7 @@ class Decisions:
 
 def plans_of(
     view: View, ours: Branch, theirs: Branch, meeting: Meeting, decisions: Decisions, *, learns: bool
-) -> Iterator[tuple[str, Plan]]:
+) -> Iterator[tuple[str, MergePlan]]:
     """Yield what a merge does to each part of a memory that the other branch has changed, and to the records.
 
     Args:
@@ -159,9 +159,9 @@ class _Planning:
         self._decisions = decisions
         self._facet = facet_of(name)
         self._kept_kinds = kept_kinds(self._ours)
-        self._plan = Plan()
+        self._plan = MergePlan()
 
-    def plan(self, since: int, learns: bool) -> Plan:
+    def plan(self, since: int, learns: bool) -> MergePlan:
         """Return the plan.
 
         Args:

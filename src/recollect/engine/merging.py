@@ -14,7 +14,7 @@ from recollect.engine.branches import learns_of_copies, note_merged
 from recollect.engine.core import Core, check_branch
 from recollect.engine.family import chosen
 from recollect.engine.meeting import Meeting, known_with, learns_of_others, meeting_of
-from recollect.engine.merge_plans import Decisions, Plan, plans_of
+from recollect.engine.merge_plans import Decisions, MergePlan, plans_of
 from recollect.engine.read.log import last_effect
 from recollect.engine.scope import Place
 from recollect.engine.settings import Taken, set_merged
@@ -114,7 +114,7 @@ def _taken(seq: int, at: int, meeting: Meeting) -> Taken:
     return Taken(seq, at, (meeting.taken[0].name, meeting.taken[1]))
 
 
-def _write(writing: Writing, own: Branch, other: Branch, plan: Plan) -> None:
+def _write(writing: Writing, own: Branch, other: Branch, plan: MergePlan) -> None:
     """Write what a merge does to a part of a memory."""
     writer = writing.in_part(own).writer
     for record_id, record in plan.puts.items():
@@ -127,7 +127,7 @@ def _write(writing: Writing, own: Branch, other: Branch, plan: Plan) -> None:
         writer.follow((other.name, writing.transaction.head(other).seq))
 
 
-def _summary(result: Merged, plans: Mapping[str, Plan]) -> Merged:
+def _summary(result: Merged, plans: Mapping[str, MergePlan]) -> Merged:
     return replace(
         result,
         taken=plans[RECORDS].taken,

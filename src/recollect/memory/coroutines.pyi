@@ -208,7 +208,14 @@ class MemoryCoroutines:
         conversation: str | None = None,
     ) -> int:
         """Return how many records `find` returns; without arguments, how many there are."""
-    async def diff(self, old: Target, new: Target | None = None, *, parts: Collection[str] | None = None) -> Difference:
+    async def diff(
+        self,
+        old: Target | None = None,
+        new: Target | None = None,
+        *,
+        branch: str | None = None,
+        parts: Collection[str] | None = None,
+    ) -> Difference:
         """Return how two moments differ: the records that were added, changed and removed, and those of other parts."""
     async def distinguish(self, records: Sequence[str | Record]) -> Record:
         """State that records are not the same and do not disagree: no two of them are reported together again."""

@@ -27,6 +27,7 @@ from recollect.operations.base import (
     SCOPED,
     Operation,
     Per,
+    branch_name,
     checked_parts,
     expectation,
     from_json,
@@ -38,7 +39,6 @@ from recollect.operations.branches import (
     ListBranches,
     MergeBranch,
     ProveMerge,
-    branch_name,
 )
 from recollect.operations.history import (
     At,

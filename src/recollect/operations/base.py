@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
@@ -26,10 +27,13 @@ from recollect.records.codec import RawField
 from recollect.records.frozen import MAX_DEPTH, altered
 from recollect.records.messages import Turn
 from recollect.records.record import Record, fields_from_json, located, record_id, unlocated
+from recollect.text.unicode import nfc
 
 #: The value of `expect` that requires that no record exists.
 ABSENT = "absent"
 _HASH = re.compile(r"[0-9a-f]{64}")
+#: Maximum length of the name of a branch, in bytes.
+MAX_BRANCH_BYTES = 100
 #: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to
 #: change what everybody must obey, to remove for ever, or what concerns the server's machine.
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -338,3 +342,20 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "turns": _read_turns,
     "where": filter_from_json,
 }
+
+
+def branch_name(value: object, argument: str = "branch") -> str:
+    """Return a value as the name of a branch: text of 1 to 100 bytes without control characters.
+
+    Raises:
+        InvalidArgumentError: It is not one.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgumentError(argument, value, "must be text")
+    name = nfc(value)
+    if not 1 <= len(name.encode("utf-8", "surrogatepass")) <= MAX_BRANCH_BYTES:
+        raise InvalidArgumentError(argument, value, f"must be text of 1 to {MAX_BRANCH_BYTES} bytes")
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name) or name != name.strip():
+        rule = "must not have control characters, nor begin or end with a space"
+        raise InvalidArgumentError(argument, value, rule)
+    return name

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_choice, check_count, check_flag, check_text
 from recollect.errors import InvalidArgumentError
-from recollect.operations.base import ADMIN, READ, WRITE, Operation
+from recollect.operations.base import ADMIN, READ, WRITE, Operation, branch_name
 from recollect.records.names import MAIN
 from recollect.records.record import Record
-from recollect.text.unicode import nfc
 
 #: What becomes of a record that two branches have changed, unless they changed different fields. "list": nothing is
 #: written, and all conflicts are returned; "ours", "theirs": the version of that branch counts; "newest": the one that
@@ -22,8 +20,6 @@ ON_CONFLICT: tuple[OnConflict, ...] = get_args(OnConflict)
 #: What a conflict is resolved by: the version of one branch, or "both", where theirs is stored under another id.
 Choice: TypeAlias = Literal["ours", "theirs", "both"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-#: Maximum length of the name of a branch, in bytes.
-MAX_NAME_BYTES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,20 +142,3 @@ def _resolution(given: Any) -> tuple[str, str, Choice | Record]:
     if not isinstance(choice, Record):
         check_choice("choice", choice, CHOICES)
     return part, record_id, choice
-
-
-def branch_name(value: object, argument: str = "branch") -> str:
-    """Return a value as the name of a branch: text of 1 to 100 bytes without control characters.
-
-    Raises:
-        InvalidArgumentError: It is not one.
-    """
-    if not isinstance(value, str):
-        raise InvalidArgumentError(argument, value, "must be text")
-    name = nfc(value)
-    if not 1 <= len(name.encode("utf-8", "surrogatepass")) <= MAX_NAME_BYTES:
-        raise InvalidArgumentError(argument, value, f"must be text of 1 to {MAX_NAME_BYTES} bytes")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name) or name != name.strip():
-        rule = "must not have control characters, nor begin or end with a space"
-        raise InvalidArgumentError(argument, value, rule)
-    return name

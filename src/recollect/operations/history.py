@@ -12,7 +12,7 @@ from recollect.arguments.checks import MAX_COUNT, check_count, check_flag, check
 from recollect.errors import InvalidArgumentError, InvalidOperationError, ReadOnlyMemoryError
 from recollect.filters.text_form import check_filter
 from recollect.filters.tree import Filter
-from recollect.operations.base import ADMIN, READ, WRITE, Operation, Right, checked_parts
+from recollect.operations.base import ADMIN, READ, WRITE, Operation, Right, branch_name, checked_parts
 from recollect.operations.reads import Recall
 from recollect.records.record import check_instant, record_id
 from recollect.text.unicode import nfc
@@ -97,14 +97,23 @@ class Diff(Operation, name="diff", right=READ, result="Difference", in_batch=Fal
     Attributes:
         old: The token of a moment (`Moment.token`).
         new: The token of another moment.
+        branch: The name of the branch that the other moment is of; None: that of the operation.
         parts: The parts of the memory that are concerned, by name: "records", or what a facet keeps. None: all.
     """
 
     old: str
     new: str
+    branch: str | None = None
     parts: Collection[str] | None = None
 
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the other branches that it concerns."""
+        return () if self.branch is None else (self.branch,)
+
     def __post_init__(self) -> None:
+        if self.branch is not None:
+            object.__setattr__(self, "branch", branch_name(self.branch, "branch"))
         check_text("old", self.old)
         check_text("new", self.new)
         object.__setattr__(self, "parts", checked_parts(self.parts))
