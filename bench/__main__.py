@@ -12,6 +12,7 @@
     python -m bench trust --json                     what classes of origin cost
     python -m bench encryption --json                an encrypted store, compared with a plain one
     python -m bench branches --json                  branches, their first write and merges, in durable commits
+    python -m bench bisect --json                    the search of the commit that changed an answer
     python -m bench repeats --bytes 65536 --json
     python -m bench mcp --json
     python -m bench serve --json        calls over a socket and HTTP, compared with this process; 1, 8, 64 clients
@@ -121,6 +122,7 @@ MEASURES = {
     "trust": ("trust.trust", "pairs"),
     "encryption": ("encryption.encryption", "records pairs"),
     "branches": ("branches.branches", "records"),
+    "bisect": ("bisecting.bisecting", "commits"),
     "repeats": ("repeats.repeats", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
     "inspector": ("inspector.inspector", "records questions"),
@@ -238,6 +240,8 @@ def _parser() -> argparse.ArgumentParser:
     classes = command("trust", "what classes of origin cost when records are written, and a taint", None)
     classes.add_argument("--pairs", type=_positive, default=10)
     command("branches", "branches, their first write and merges, in durable commits of the same run", 20_000)
+    searching = command("bisect", "the search of the commit that changed an answer", None)
+    searching.add_argument("--commits", type=_positive, default=10_000)
     encrypting = command("encryption", "an encrypted store, compared with a plain one", 20_000)
     encrypting.add_argument("--pairs", type=_positive, default=12)
     repeated = command("repeats", "inputs that repeat one kind of token: how their cost grows, at every call", None)
