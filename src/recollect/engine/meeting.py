@@ -14,7 +14,9 @@ from typing import NamedTuple
 from recollect.engine.family import chosen
 from recollect.engine.read.targets import seq_in
 from recollect.engine.settings import Taken, merged_into, merged_upto
+from recollect.engine.write.drafts import is_turn
 from recollect.ledger.commits import Branch
+from recollect.records.record import Record
 from recollect.stores.base import View
 
 #: Where a branch was: the number of its newest commit then.
@@ -127,11 +129,11 @@ class Begun(NamedTuple):
     """What both branches began with.
 
     Attributes:
-        versions: The version of each record; None for one that was not live.
-        split: Those of which each branch has decided for itself. Their version is that of before.
+        payloads: The payload of each record; None for one that was not live, or was erased.
+        split: Those of which each branch has decided for itself. Their payload is that of before.
     """
 
-    versions: dict[str, bytes | None]
+    payloads: dict[str, bytes | None]
     split: frozenset[str]
 
 
@@ -142,23 +144,33 @@ def begun_with(view: View, part: str, meeting: Meeting, ids: Sequence[str]) -> B
         part: The name of the part of the memory.
         ids: The ids of its records.
     """
-    found = [_versions(view, part, each, ids) for each in meeting.bases]
+    found = [_payloads(view, part, each, ids) for each in meeting.bases]
     if len(found) == 1:
         return Begun(found[0], frozenset())
     other, own = found
-    differing = [each for each in ids if other.get(each) != own.get(each)]
-    before = _versions(view, part, meeting.before, differing) if differing else {}
-    versions, split = dict(own), set[str]()
+    differing = [each for each in ids if not _is_same(other[each], own[each])]
+    before = _payloads(view, part, meeting.before, differing)
+    payloads, split = dict(own), set[str]()
     for each in differing:
-        if own.get(each) == before.get(each):
-            versions[each] = other.get(each)
-        elif other.get(each) != before.get(each):
-            versions[each] = before.get(each)
+        if _is_same(own[each], before[each]):
+            payloads[each] = other[each]
+        elif not _is_same(other[each], before[each]):
+            payloads[each] = before[each]
             split.add(each)
-    return Begun(versions, frozenset(split))
+    return Begun(payloads, frozenset(split))
 
 
-def _versions(view: View, part: str, point: Point, ids: Sequence[str]) -> dict[str, bytes | None]:
+def _payloads(view: View, part: str, point: Point, ids: Sequence[str]) -> dict[str, bytes | None]:
     branch = chosen(point[0], [part])[part]
     seq = seq_in(view, branch, *point)
-    return view.versions_at(branch, ids, seq) if seq else {}
+    versions = view.versions_at(branch, ids, seq) if seq and ids else {}
+    payloads = view.payloads(branch, [each for each in versions.values() if each is not None])
+    return {each: None if (version := versions.get(each)) is None else payloads.get(version) for each in ids}
+
+
+def _is_same(one: bytes | None, other: bytes | None) -> bool:
+    """Return whether two payloads are of the same record, wherever it is in its conversation."""
+    if one is None or other is None or one == other:
+        return one == other
+    record, there = Record.load(one), Record.load(other)
+    return is_turn(record) and is_turn(there) and record.changed(position=there.position) == there

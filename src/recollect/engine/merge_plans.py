@@ -188,11 +188,9 @@ class _Planning:
         # Also those that are again as they were then: the common state may be newer, and differ.
         ids = sorted(view.changed(self._theirs, since), key=str.encode)
         begun = begun_with(view, self._name, self._meeting, ids)
-        payloads = view.payloads(self._ours, [each for each in begun.versions.values() if each is not None])
         own, other = view.several(self._ours, ids), view.several(self._theirs, ids)
         for record_id in ids:
-            version = begun.versions.get(record_id)
-            payload = None if version is None else payloads.get(version)
+            payload = begun.payloads[record_id]
             ours, theirs, split = own.get(record_id), other.get(record_id), record_id in begun.split
             here, there = (None if each is None else each.payload for each in (ours, theirs))
             if here == there == payload and learns and not is_redacted(record_id):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,11 +22,12 @@ from recollect.engine.executor import Executor
 from recollect.errors import BranchExistsError, BranchInUseError, UnknownBranchError
 from recollect.filters.tree import Custom
 from recollect.ledger.commits import MAIN, Branch, Stored
-from recollect.ledger.merkle import Root, Trie
+from recollect.ledger.merkle import PUBLIC_KEY, Root, Trie, version_hash
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS
 from recollect.operations.branches import OnConflict
+from recollect.records.record import Record
 from recollect.stores.base import Store, View
 from recollect.stores.memory import MemoryStore
 from recollect.stores.replaying import Replayer
@@ -149,6 +151,30 @@ class BranchModel:
         self.stamps.append(stamp)
 
 
+class _Taken(NamedTuple):
+    """What a branch has of another one: up to which commit, since which commit, and what both began with."""
+
+    seq: int
+    at: int
+    base: tuple[str, int] | None
+
+
+def _begun(common: list[str | None], before: str | None) -> tuple[str | None, bool]:
+    """Return what both branches began with, and whether each has decided for itself."""
+    changed = {each for each in common if each != before}
+    if len(changed) > 1:
+        return before, True
+    return next(iter(changed), before), False
+
+
+def _order(record: Record) -> tuple[datetime | None, bytes]:
+    return record.time, _version(record)
+
+
+def _version(record: Record) -> bytes:
+    return version_hash(record.id, record.to_bytes(), PUBLIC_KEY)
+
+
 def branch_machine(
     open_store: Callable[[], Store],
     reopen: Callable[[Store], Store] | None = None,
@@ -166,7 +192,7 @@ def branch_machine(
             self.erased: set[tuple[str, str]] = set()  # ids and texts: each text is written once
             self.texts = 0
             self.turns: set[str] = set()  # those of turns
-            self.merged: dict[tuple[str, str], int] = {}  # (into, of) -> the commit up to which it was merged
+            self.merged: dict[tuple[str, str], _Taken] = {}  # (into, of) -> what was merged
             self.now = 0
 
         # What the model says
@@ -297,22 +323,25 @@ def branch_machine(
             into = self.pick(data)
             of = data.draw(st.sampled_from(sorted(self.lines.keys() - {into})))
             ours, theirs = self.lines[into], self.lines[of]
-            base, since = self.meeting(into, of)
+            bases, earlier, since = self.meeting(into, of)
+            twice = self.kept_twice(into, of)
             merged = self.on(into).merge_branch(of, on_conflict=on_conflict)
             if since >= len(theirs.states) - 1:
                 assert not merged
                 return
-            before, own, other = (self.shown(each)[0] for each in (base, ours.states[-1], theirs.states[-1]))
+            before, own, other = (self.shown(each)[0] for each in (earlier, ours.states[-1], theirs.states[-1]))
+            common = [self.shown(each)[0] for each in bases]
             records, conflicts = dict(own), set()
-            for record_id in sorted({*before, *own, *other}):
-                b, o, t = (each.get(record_id) for each in (before, own, other))
-                if t in (b, o) or not self.has_changed(theirs, since, record_id):
+            for record_id in sorted({*before, *own, *other, *(each for base in common for each in base)}):
+                o, t = own.get(record_id), other.get(record_id)
+                b, split = _begun([base.get(record_id) for base in common], before.get(record_id))
+                if t == o or (t == b and not split) or not self.has_changed(theirs, since, record_id):
                     continue
-                if o != b and b is None and {o, t} <= self.turns:
-                    records[f"{record_id}~{of}"] = str(t)
-                elif o != b:
+                if (o != b or split) and b is None and {o, t} <= self.turns:
+                    records |= twice[record_id]
+                elif o != b or split:
                     conflicts.add(record_id)
-                if o == b or (record_id in conflicts and on_conflict == "theirs"):
+                if (o == b and not split) or (record_id in conflicts and on_conflict == "theirs"):
                     records.pop(record_id, None)
                     records |= {} if t is None else {record_id: t}
             found = {each.id for each in merged.conflicts if each.part == "records"}
@@ -324,30 +353,76 @@ def branch_machine(
             if not merged:
                 assert (records, key) == (own, ours.states[-1][1].get(_KEY))
                 assert not merged.kept
-                self.merged[into, of] = len(theirs.states) - 1
+                self.note(into, of, len(ours.states) - 1)
                 return
             assert merged.seq == len(ours.states)
             assert key in (ours.states[-1][1].get(_KEY), theirs.states[-1][1].get(_KEY))
-            self.merged[into, of] = len(theirs.states) - 1
+            self.note(into, of, merged.seq)
             ours.own_heads = True
             self.add(into, (records, {} if key is None else {_KEY: key}))
+
+        def kept_twice(self, into: str, of: str) -> dict[str, dict[str, str]]:
+            """Return what turns of two branches under one id become: the earlier one has it in both branches."""
+            out = {}
+            own, other = ({each.id: each for each in self.on(name).find(limit=None)} for name in (into, of))
+            for record_id in own.keys() & other.keys():
+                first, second = sorted((own[record_id], other[record_id]), key=_order)
+                later = f"{record_id}~{_version(second).hex()[:16]}"
+                out[record_id] = {record_id: str(first.content), later: str(second.content)}
+            return out
+
+        def note(self, into: str, of: str, at: int) -> None:
+            """Note a merge, and with it what the other branch had merged."""
+            own, seq = self.line(into), len(self.lines[of].states) - 1
+            bases = self.points(into, of)
+            for branch, newest in self.line(of).items():
+                there = {branch: newest}
+                for (taker, taken), found in self.merged.items():
+                    if taker == branch and found.at <= newest:
+                        there[taken] = found.seq
+                for each, known in there.items():
+                    before = self.merged.get((into, each))
+                    if each not in (into, of) and known > max(own.get(each, 0), 0 if before is None else before.seq):
+                        self.merged[into, each] = _Taken(known, at, None)
+            self.merged[into, of] = _Taken(seq, at, bases[0][0] if len(bases[0]) == 1 else bases[1])
 
         def has_changed(self, line: BranchModel, since: int, record_id: str) -> bool:
             return len({records.get(record_id) for records, _ in line.states[since:]}) > 1
 
-        def meeting(self, into: str, of: str) -> tuple[State, int]:
-            """Return the newest state that two branches have in common, and the commit of the other one."""
+        def meeting(self, into: str, of: str) -> tuple[list[State], State, int]:
+            """Return what two branches have in common: one state or two, one before, and the commit of the other."""
+            points, before, since = self.points(into, of)
+            states = [self.lines[name].states[seq] for name, seq in (*points, before)]
+            return states[:-1], states[-1], since
+
+        def points(self, into: str, of: str) -> tuple[list[tuple[str, int]], tuple[str, int], int]:
             own, other = self.line(into), self.line(of)
-            name, since = max(
-                ((each, min(own[each], other[each])) for each in own.keys() & other.keys()), key=itemgetter(1)
-            )
-            known = [(self.lines[name], since)]
-            if (taken := self.merged.get((into, of), 0)) > since:
-                known, since = [*known, (self.lines[of], taken)], taken
-            if given := self.merged.get((of, into), 0):
-                known.append((self.lines[into], given))
-            line, seq = max(known, key=lambda each: each[0].stamps[each[1]])
-            return line.states[seq], since
+            fork = max(((each, min(own[each], other[each])) for each in own.keys() & other.keys()), key=itemgetter(1))
+            taken, given = self.newest(other, own, fork[1]), self.newest(own, other, fork[1])
+            since = fork[1] if taken is None else taken[0][1]
+            if taken is None or given is None:
+                return [each[0] for each in (taken, given) if each is not None] or [fork], fork, since
+            if given[0][1] >= taken[1].at:
+                return [given[0]], fork, since
+            if since >= given[1].at:
+                return [taken[0]], fork, since
+            base = taken[1].base if taken[0] == (of, taken[1].seq) else None
+            if base is None or base[1] > max(own.get(base[0], 0), other.get(base[0], 0)):
+                base = fork
+            return [taken[0], given[0]], base, since
+
+        def newest(
+            self, branches: dict[str, int], into: dict[str, int], after: int
+        ) -> tuple[tuple[str, int], _Taken] | None:
+            """Return the newest state of some branches that was merged into others, if it is newer than a commit."""
+            found = [
+                ((branch, min(taken.seq, seq)), taken)
+                for branch, seq in branches.items()
+                for other, head in into.items()
+                if (taken := self.merged.get((other, branch))) is not None and taken.at <= head
+            ]
+            best = max(found, key=lambda each: each[0][1], default=None)
+            return best if best is not None and best[0][1] > after else None
 
         def line(self, name: str) -> dict[str, int]:
             out, seq, following = {}, len(self.lines[name].states) - 1, name
