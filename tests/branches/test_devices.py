@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -732,4 +735,58 @@ def test_a_join_that_failed_at_any_step_has_written_nothing_or_all(home: Device,
                 assert view.get(Branch("default"), "city") is None
             assert store.check() == []
     assert {"append", "put", "set_setting"} <= names
+    home.memory = recollect.open(home.path, embedder="none")
+
+
+_KILLED = """
+import os, signal, sys
+import recollect
+from recollect.stores.sqlite.view import SqliteTransaction
+
+path, copy, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+written, steps = SqliteTransaction._write, 0
+
+def write(self, *arguments):
+    global steps
+    steps += 1
+    if steps == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return written(self, *arguments)
+
+SqliteTransaction._write = write
+with recollect.open(path, embedder="none") as memory:
+    recollect.merge_copy(memory, copy)
+print(steps)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@in_full
+def test_a_merge_of_a_copy_that_was_killed_at_any_step_goes_on(home: Device, laptop: Device) -> None:
+    home.memory.remember("Bo likes tea", id="tea")
+    home.say("from home")
+    laptop.memory.erase("city")
+    laptop.say("from the laptop")
+    laptop.memory.branch("what-if").remember("Cy sails", id="sail")
+    home.memory.close()
+    before = shutil.copy(home.path, home.path.with_suffix(".before"))
+
+    def run(step: int) -> subprocess.CompletedProcess[str]:
+        for each in home.path.parent.glob(f"{home.path.name}*"):
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        shutil.copy(before, home.path)
+        command = [sys.executable, "-c", _KILLED, str(home.path), str(laptop.path), str(step)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    steps = int(run(0).stdout)
+    assert steps > 20
+    with recollect.open(home.path, embedder="none") as memory:
+        expected = memory.root, memory.on("what-if").root
+    for step in range(1, steps + 1, 3):
+        assert run(step).returncode == -signal.SIGKILL
+        with recollect.open(home.path, embedder="none") as memory:
+            assert memory.check() == []
+            recollect.merge_copy(memory, laptop.path)
+            assert memory.check() == []
+            assert (memory.root, memory.on("what-if").root) == expected
     home.memory = recollect.open(home.path, embedder="none")
