@@ -104,3 +104,50 @@ def test_an_erasure_in_one_branch_alone_would_be_noticed(monkeypatch: pytest.Mon
         memory.erase("pin")
         problems = memory.check()
         assert any(finds(each) for each in every[2:4]) or problems
+
+
+@pytest.mark.parametrize("part", ["keys", "terms", "sdrs", "nodes"])
+@pytest.mark.parametrize("has_main", [False, True])
+def test_an_erasure_reaches_a_part_that_was_empty_when_the_branch_began(
+    memory: recollect.Memory, part: str, has_main: bool
+) -> None:
+    def write(into: recollect.Memory, text: str) -> None:
+        match part:
+            case "keys":
+                into.keyed.write("key", text.encode())
+            case "terms":
+                into.glossary.memorize("term", text, category="", agent_id="bot")
+            case "sdrs":
+                into.sdr.store(text)
+            case "nodes":
+                into.outline.ingest_text(f"# {text}\n", "markdown", "plan")
+
+    def texts(of: recollect.Memory) -> list[str]:
+        found = of._part(part).find(limit=None)
+        return [record.text for record in found if record.kind != "sdr_counter"]
+
+    memory.remember("base")
+    branch = memory.branch("what-if")
+    write(branch, "a secret of the branch")
+    if has_main:
+        write(memory, "what main has")
+    memory._part(part).erase(recollect.filters.everything())
+    assert texts(branch) == texts(memory) == []
+    assert memory.check() == []
+    write(branch, "a later secret")
+    memory.merge_branch("what-if")
+    memory._part(part).erase(recollect.filters.everything())
+    assert texts(branch) == texts(memory) == []
+    assert memory.check() == []
+
+
+def test_a_branch_that_is_dropped_takes_along_what_only_its_parts_had(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db", embedder="none") as memory:
+        memory.remember("base")
+        branch = memory.branch("what-if")
+        branch.keyed.write("key", SECRET.encode())
+        branch.glossary.memorize("PIN", SECRET, category="", agent_id="bot")
+        memory.drop_branch("what-if")
+        memory.compact()
+        assert memory.check() == []
+    assert not any(b"xyzzyplugh" in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())

@@ -14,6 +14,8 @@ from tests.examples import in_full
 
 from recollect.engine import meeting, merging
 from recollect.errors import InvalidArgumentError
+from recollect.ledger.commits import Branch
+from recollect.testing.loopback import core_of
 
 pytestmark = pytest.mark.in_process
 
@@ -316,3 +318,101 @@ def test_copies_that_merge_each_other_in_any_order_agree_at_last(home: Device, s
     assert len(set(positions)) == len(positions)
     for device in devices[1:]:
         device.memory.close()
+
+
+@pytest.mark.parametrize("how", ["none", "erase", "drop"])
+def test_a_decision_is_not_lost_when_the_branch_of_a_copy_was_replaced(home: Device, laptop: Device, how: str) -> None:
+    """A record that was stored after the copies parted, and was forgotten in one: as it was when they parted."""
+    home.memory.remember("old", id="z")
+    home.memory.remember("B", id="new")
+    laptop.memory.remember("x", id="x")
+    for _ in range(2):
+        home.take(laptop)
+        laptop.take(home)
+    home.memory.forget("new")
+    laptop.memory.update("new", content="C")
+    take_older(home, laptop, on_conflict="ours")
+    if how == "erase":
+        home.memory.erase("z")
+    if how == "drop":
+        home.memory.drop_branch("laptop")
+        laptop.memory.drop_branch("home")
+    [done] = home.take(laptop)
+    assert done.merged is not None
+    assert [each.id for each in done.merged.conflicts] == ["new"]
+    [done] = laptop.take(home)
+    assert done.merged is not None
+    assert [each.id for each in done.merged.conflicts] == ["new"]
+    assert laptop.texts()["new"] == "C"
+
+
+def test_a_base_that_was_thinned_is_no_new_record(home: Device) -> None:
+    memory = home.memory
+    memory.remember("Ana base", id="r")
+    memory.remember("a turn", id="t", kind="conversation", conversation="d")
+    branch = memory.branch("what-if")
+    branch.update("r", content="Ana theirs")
+    branch.update("t", content="turn theirs")
+    memory.forget("r")
+    memory.update("t", content="turn ours")
+    with core_of(memory).store.write(Branch("default")) as transaction:
+        for record_id in ("r", "t"):
+            [first, *_] = transaction.versions_of(Branch("default"), record_id)
+            transaction.thin(Branch("default"), record_id, [first.version])
+    merged = memory.merge_branch("what-if")
+    assert [each.id for each in merged.conflicts] == ["r", "t"]
+    assert memory.get("r") is None
+
+
+class TestPositions:
+    def test_turns_of_others_with_the_same_name_are_another_conversation(self, home: Device) -> None:
+        memory = home.memory
+        for number in range(3):
+            memory.remember(f"ana {number}", kind="conversation", conversation="d", user="ana", position=number)
+        branch = memory.branch("what-if")
+        for number in range(2):
+            branch.remember(f"bo {number}", kind="conversation", conversation="d", user="bo", position=number)
+        memory.remember("ana 3", kind="conversation", conversation="d", user="ana", position=3)
+        memory.merge_branch("what-if")
+        for user, count in (("ana", 4), ("bo", 2)):
+            turns = memory.find(f"conversation=d and user={user}", order="position")
+            assert [each.position for each in turns] == list(range(count))
+
+    def test_turns_that_share_a_position_on_purpose_keep_it(self, home: Device) -> None:
+        memory = home.memory
+        for text, position in (("t10", 10), ("t20", 20), ("t20b", 20), ("t30", 30)):
+            memory.remember(text, kind="conversation", conversation="d", position=position)
+        branch = memory.branch("what-if")
+        branch.remember("t15", kind="conversation", conversation="d", position=15)
+        memory.merge_branch("what-if")
+        turns = memory.find("conversation=d", order="position")
+        assert [(each.position, each.content) for each in turns] == [
+            (10, "t10"),
+            (15, "t15"),
+            (20, "t20"),
+            (20, "t20b"),
+            (30, "t30"),
+        ]
+
+    def test_positions_may_be_as_great_as_any(self, home: Device) -> None:
+        memory = home.memory
+        memory.remember("last", kind="conversation", conversation="d", position=2**63 - 1)
+        branch = memory.branch("what-if")
+        branch.remember("next", kind="conversation", conversation="d", position=1)
+        memory.remember("one more", kind="conversation", conversation="d", position=2)
+        assert memory.merge_branch("what-if").taken == 1
+        assert memory.check() == []
+
+
+def test_a_record_that_was_kept_is_no_event_and_nothing_to_take_back(home: Device, laptop: Device) -> None:
+    for device in (home, laptop):
+        device.memory.keyed.write("k", device.path.stem.encode())
+        device.memory.update("seat", content=device.path.stem)
+    stats, events = home.memory.keyed.stats(), list(home.memory.keyed.events(0))
+    home.take(laptop, on_conflict="ours")
+    assert home.memory.keyed.stats()["writes"] == stats["writes"]
+    assert list(home.memory.keyed.events(0)) == events
+    seq = home.memory.seq
+    home.memory.update("seat", content="later")
+    reverted = home.memory.revert(seq)
+    assert (reverted.conflicts, reverted.changed) == ((), 0)

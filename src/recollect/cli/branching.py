@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from recollect.calls.calls import zone_of_store
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, completion, part_option, print_json
+from recollect.cli.app import BRANCH_VARIABLE, Settings, app, common, completion, part_option, print_json
 from recollect.common.reprs import line
 from recollect.engine.branch_results import Conflict, Merged
 from recollect.ledger.commits import MAIN, RESERVED
@@ -117,11 +118,11 @@ def merge(
         for option, given, instead in (
             ("--resolve", resolutions, "merge the branch that has the commits of the copy afterwards"),
             ("--dry-run", dry_run, "merge it into a backup of this store"),
-            ("--branch", settings.branch, "all branches of a copy are merged"),
+            ("--branch", _is_given(settings), "all branches of a copy are merged"),
         ):
             if given:
                 raise click.UsageError(f"{option} is for a merge of a branch, and {name!r} is a copy: {instead}")
-        _merge_copy(settings, name, on_conflict, device, reason)
+        _merge_copy(replace(settings, branch=None), name, on_conflict, device, reason)
         return
     if device is not None:
         raise click.UsageError(f"--device is for a copy of the store, and {name!r} is no file")
@@ -143,13 +144,18 @@ def merge(
         sys.exit(_CONFLICTS)
 
 
+def _is_given(settings: Settings) -> bool:
+    """Return whether a branch is named by an option, and not by the variable alone."""
+    return settings.branch is not None and settings.branch != os.environ.get(BRANCH_VARIABLE)
+
+
 def _is_path(name: str) -> bool:
     """Return whether a name that is no file looks like the path of one."""
     return os.path.dirname(name) != "" or name.endswith((".db", ".sqlite", ".sqlite3"))
 
 
 def _is_branch(settings: Settings, name: str) -> bool:
-    with settings.open() as memory:
+    with replace(settings, branch=None).open() as memory:
         return any(each.name == name for each in memory.branches())
 
 

@@ -380,7 +380,9 @@ class _Joining:
         ]
         if begun.ours is not None and begun.ours != into:
             before = merged_upto(transaction, begun.ours, into)
-            taken += [] if before is None else [before._replace(seq=min(before.seq, begun.common), base=None)]
+            if before is not None:
+                clipped = before.seq > begun.common
+                taken.append(Taken(begun.common, before.at) if clipped else before)
         _note_newest(transaction, begun.branch, into, taken)
         given = [each for each, entry in theirs if is_at(transaction, into, each.seq, entry)]
         for there, of in joined_branches(self._view, into.namespace):

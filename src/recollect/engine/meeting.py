@@ -29,18 +29,18 @@ class Meeting(NamedTuple):
     Attributes:
         bases: The newest states that both have: one, or two of which neither has all of the other; the first one is
             then of the other branch, the second one of this branch.
-        before: What both had before those: where one continues the other, or what an earlier merge began with.
+        before: What both had before those: what the last merge began with. None if that is not known.
         theirs: The newest commit of the other branch that this one has: what came later is merged.
         ours: The newest commit of this branch that the other one has.
     """
 
     bases: tuple[Point, ...]
-    before: Point
+    before: Point | None
     theirs: int
     ours: int
 
     @property
-    def taken(self) -> Point:
+    def taken(self) -> Point | None:
         """The one state to which a later merge goes back if there are two by then."""
         return self.bases[0] if len(self.bases) == 1 else self.before
 
@@ -63,10 +63,10 @@ def meeting_of(view: View, ours: Branch, theirs: Branch) -> Meeting:
         return Meeting((given[0],), fork, *known)
     if known[0] >= given[1].at:
         return Meeting((taken[0],), fork, *known)
-    before = fork
-    if taken[0] == (theirs, taken[1].seq) and taken[1].base is not None:
+    before = None
+    if taken[0][1] == taken[1].seq and taken[1].base is not None:
         base = Branch(ours.namespace, taken[1].base[0]), taken[1].base[1]
-        before = base if base[1] <= max(own.get(base[0], 0), other.get(base[0], 0)) else fork
+        before = base if base[1] <= max(own.get(base[0], 0), other.get(base[0], 0)) else None
     return Meeting((taken[0], given[0]), before, *known)
 
 
@@ -86,7 +86,7 @@ def _newest(
         for other, newest in into.items()
         if branch != other and (taken := merged_upto(view, branch, other)) is not None and taken.at <= newest
     ]
-    best = max(found, key=lambda each: each[0][1], default=None)
+    best = max(found, key=lambda each: (each[0][1], each[1].base is not None), default=None)
     return best if best is not None and best[0][1] > after else None
 
 
@@ -126,51 +126,61 @@ def learns_of_others(view: View, ours: Branch, theirs: Branch) -> bool:
 
 
 class Begun(NamedTuple):
-    """What both branches began with.
+    """A record as both branches began with it.
 
     Attributes:
-        payloads: The payload of each record; None for one that was not live, or was erased.
-        split: Those of which each branch has decided for itself. Their payload is that of before.
+        version: Its version; None if it was not live, or was erased.
+        payload: The payload of that, unless it was thinned.
+        split: Whether each branch has decided for itself since. The version is then that of before, if it is known.
     """
 
-    payloads: dict[str, bytes | None]
-    split: frozenset[str]
+    version: bytes | None
+    payload: bytes | None
+    split: bool = False
+
+    def is_as(self, other: Begun) -> bool:
+        """Return whether it is the same record, wherever that is in its conversation."""
+        if self.payload is None or other.payload is None or self.version == other.version:
+            return self.version == other.version
+        record, there = Record.load(self.payload), Record.load(other.payload)
+        return is_turn(record) and is_turn(there) and record.changed(position=there.position) == there
 
 
-def begun_with(view: View, part: str, meeting: Meeting, ids: Sequence[str]) -> Begun:
-    """Return what both branches began with.
+_NOTHING = Begun(None, None)
+
+
+def begun_with(view: View, part: str, meeting: Meeting, ids: Sequence[str]) -> dict[str, Begun]:
+    """Return what both branches began with, by id.
 
     Args:
         part: The name of the part of the memory.
         ids: The ids of its records.
     """
-    found = [_payloads(view, part, each, ids) for each in meeting.bases]
+    found = [_state(view, part, each, ids) for each in meeting.bases]
     if len(found) == 1:
-        return Begun(found[0], frozenset())
+        return found[0]
     other, own = found
-    differing = [each for each in ids if not _is_same(other[each], own[each])]
-    before = _payloads(view, part, meeting.before, differing)
-    payloads, split = dict(own), set[str]()
+    differing = [each for each in ids if not other[each].is_as(own[each])]
+    before = None if meeting.before is None else _state(view, part, meeting.before, differing)
+    out = dict(own)
     for each in differing:
-        if _is_same(own[each], before[each]):
-            payloads[each] = other[each]
-        elif not _is_same(other[each], before[each]):
-            payloads[each] = before[each]
-            split.add(each)
-    return Begun(payloads, frozenset(split))
+        if before is None:
+            out[each] = _NOTHING._replace(split=True)
+        elif own[each].is_as(before[each]):
+            out[each] = other[each]
+        elif not other[each].is_as(before[each]):
+            out[each] = before[each]._replace(split=True)
+    return out
 
 
-def _payloads(view: View, part: str, point: Point, ids: Sequence[str]) -> dict[str, bytes | None]:
+def _state(view: View, part: str, point: Point, ids: Sequence[str]) -> dict[str, Begun]:
+    """Return records as they were."""
     branch = chosen(point[0], [part])[part]
     seq = seq_in(view, branch, *point)
     versions = view.versions_at(branch, ids, seq) if seq and ids else {}
-    payloads = view.payloads(branch, [each for each in versions.values() if each is not None])
-    return {each: None if (version := versions.get(each)) is None else payloads.get(version) for each in ids}
-
-
-def _is_same(one: bytes | None, other: bytes | None) -> bool:
-    """Return whether two payloads are of the same record, wherever it is in its conversation."""
-    if one is None or other is None or one == other:
-        return one == other
-    record, there = Record.load(one), Record.load(other)
-    return is_turn(record) and is_turn(there) and record.changed(position=there.position) == there
+    named = [each for each in versions.values() if each is not None]
+    payloads = view.payloads(branch, named)
+    removed = view.removed(branch, [each for each in named if each not in payloads])
+    erased = {each for each, found in removed.items() if found.cause == "erased"}
+    live = {each: version for each, version in versions.items() if version is not None and version not in erased}
+    return {each: Begun(live[each], payloads.get(live[each])) if each in live else _NOTHING for each in ids}

@@ -71,9 +71,11 @@ class _Item:
 
     Attributes:
         id: Its id.
-        base: What both began with; None if it was new, or was erased.
+        base: What both began with; None if it was new, was erased, or its text was thinned.
         ours: What this branch has.
         theirs: What the other branch has.
+        is_taken: Whether only the other branch has changed it.
+        is_new: Whether they did not begin with it.
         split: Whether each branch has decided for itself what it is (`meeting.Begun`).
         versions: The versions of ours and theirs; b"" for none.
     """
@@ -82,6 +84,8 @@ class _Item:
     base: Record | None
     ours: Record | None
     theirs: Record | None
+    is_taken: bool
+    is_new: bool
     split: bool
     versions: tuple[bytes, bytes]
 
@@ -190,25 +194,26 @@ class _Planning:
         begun = begun_with(view, self._name, self._meeting, ids)
         own, other = view.several(self._ours, ids), view.several(self._theirs, ids)
         for record_id in ids:
-            payload = begun.payloads[record_id]
-            ours, theirs, split = own.get(record_id), other.get(record_id), record_id in begun.split
-            here, there = (None if each is None else each.payload for each in (ours, theirs))
-            if here == there == payload and learns and not is_redacted(record_id):
+            base, ours, theirs = begun[record_id], own.get(record_id), other.get(record_id)
+            here, there = (None if each is None else each.version for each in (ours, theirs))
+            if here == there == base.version and learns and not is_redacted(record_id):
                 self._plan.decided.append(record_id)
-            if here == there or (there == payload and not split):
+            if here == there or (there == base.version and not base.split):
                 continue
             yield _Item(
                 id=record_id,
-                base=None if payload is None else Record.load(payload),
+                base=None if base.payload is None else Record.load(base.payload),
                 ours=_loaded(ours),
                 theirs=_loaded(theirs),
-                split=split,
-                versions=(b"" if ours is None else ours.version, b"" if theirs is None else theirs.version),
+                is_taken=here == base.version and not base.split,
+                is_new=base.version is None and (not base.split or self._meeting.before is not None),
+                split=base.split,
+                versions=(here or b"", there or b""),
             )
 
     def _decide(self, item: _Item) -> None:
         plan, ours, theirs = self._plan, item.ours, item.theirs
-        if not item.split and _bytes(ours) == _bytes(item.base):  # only the other branch has changed it
+        if item.is_taken:
             self._take(item)
         elif ours is None or theirs is None:
             self._resolve(item, ())
@@ -219,7 +224,7 @@ class _Planning:
             # Where it is in its conversation is no conflict: the later place, in both branches.
             if (theirs.position or 0) > (ours.position or 0):
                 self._take(item)
-        elif item.base is None and is_turn(ours) and is_turn(theirs):
+        elif item.is_new and is_turn(ours) and is_turn(theirs):
             self._take_both(item, ours, theirs)
         elif item.base is None:
             self._resolve(item, ())
@@ -238,7 +243,7 @@ class _Planning:
     def _take(self, item: _Item) -> None:
         self._plan.puts[item.id] = item.theirs
         self._plan.taken += 1
-        if item.ours is None and item.base is None and item.theirs is not None and is_turn(item.theirs):
+        if item.ours is None and item.is_new and item.theirs is not None and is_turn(item.theirs):
             self._plan.new.add(item.id)
 
     def _take_both(self, item: _Item, ours: Record, theirs: Record) -> None:

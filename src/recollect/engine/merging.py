@@ -111,7 +111,7 @@ def _note(transaction: Transaction, branch: Branch, into: Branch, taken: Taken) 
 
 
 def _taken(seq: int, at: int, meeting: Meeting) -> Taken:
-    return Taken(seq, at, (meeting.taken[0].name, meeting.taken[1]))
+    return Taken(seq, at, None if meeting.taken is None else (meeting.taken[0].name, meeting.taken[1]))
 
 
 def _write(writing: Writing, own: Branch, other: Branch, plan: MergePlan) -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from recollect.engine.branches import joined_branches
 from recollect.engine.core import Core
-from recollect.engine.erasing import erase
+from recollect.engine.erasing import erase, lines_of
 from recollect.engine.read.filter_bounds import Below
 from recollect.engine.reader import check_whole
 from recollect.engine.retention import (
@@ -152,13 +153,11 @@ class _Plan:
         rules = [ResolvedRule(each, resolved(each.condition, below)) for each in retention.rules]
         works = []
         for part in (branch, branch.reserved(QUARANTINED)):
-            own = rules_of_part(rules, part)
-            where = possibly_due(own, now)
-            if where is None or not view.head(part).seq:
-                continue
-            times = Times(partial(view.last_commits, part), partial(core.uses.of, part))
-            due = due_records(own, view.select(part, where, order="id", now=now), times, now)
-            works += [_Work(part, rule, due[rule.name]) for rule, _ in own if rule.name in due]
+            for rule, due in _due(core, view, part, rules, now):
+                if rule.action == "erase":
+                    spared = _spared(core, view, part, rules, now, [each.id for each in due])
+                    due = [each for each in due if each.id not in spared]
+                works += [_Work(part, rule, due)] if due else []
         former = []
         if retention.keep_versions is not None:
             holds = [each.where for each in rules if each.rule.action == "hold"]
@@ -167,6 +166,41 @@ class _Plan:
                     versions = FormerVersions(view, part, retention.keep_versions, holds, now)
                     former.append(_FormerOfPart(part, versions, examined(view, part)))
         return cls(works, former, {part: view.head(part).seq for part in branch.family})
+
+
+def _due(
+    core: Core, view: View, part: Branch, rules: Sequence[ResolvedRule], now: int
+) -> Iterator[tuple[RetentionRule, list[DueRecord]]]:
+    """Yield the records of a part of the memory that are due, by rule."""
+    own = rules_of_part(rules, part)
+    where = possibly_due(own, now)
+    if where is None or not view.head(part).seq:
+        return
+    times = Times(partial(view.last_commits, part), partial(core.uses.of, part))
+    due = due_records(own, view.select(part, where, order="id", now=now), times, now)
+    yield from ((rule, due[rule.name]) for rule, _ in own if rule.name in due)
+
+
+def _spared(
+    core: Core, view: View, part: Branch, rules: Sequence[ResolvedRule], now: int, record_ids: Sequence[str]
+) -> set[str]:
+    """Return the records that another branch has and does not erase, too: an erasure would reach that branch.
+
+    Branches with the commits of copies do not count: they only show what those had.
+    """
+    spared: set[str] = set()
+    copies = {each for each, _ in joined_branches(view, part.owner.namespace)}
+    for line in lines_of(view, part.owner):
+        other = Branch(part.namespace, line.name)
+        if other != part and line not in copies and (live := view.several(other, record_ids)):
+            due = {
+                each.id
+                for rule, found in _due(core, view, other, rules, now)
+                for each in found
+                if rule.action == "erase"
+            }
+            spared.update(live.keys() - due)
+    return spared
 
 
 def _shown(works: Sequence[_Work], former: Sequence[FormerVersion], samples: int | None) -> list[Due]:

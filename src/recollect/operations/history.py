@@ -256,6 +256,11 @@ class At(Operation, name="at", right=READ, in_batch=False):
         return self.operation.needs
 
     @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the other branches that the operation concerns."""
+        return self.operation.branches
+
+    @property
     def concerns_all(self) -> bool:
         """True if the operation concerns all namespaces of the store."""
         return self.operation.concerns_all

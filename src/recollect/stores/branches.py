@@ -31,9 +31,8 @@ def begin(transaction: Transaction, branch: Branch, base: Branch, seq: int) -> N
         seqs = {name: _seq_at(transaction, base.reserved(name), head.micros) for name in RESERVED}
     else:
         seqs = {each.name: each.seq for each in head.parts or ()}
-    for name in RESERVED:
-        if seqs.get(name):
-            _begin(transaction, branch.reserved(name), base.reserved(name), seqs[name])
+    for name in RESERVED:  # also those that are empty: an erasure and a removal concern all that continue one
+        _begin(transaction, branch.reserved(name), base.reserved(name), seqs.get(name, 0))
     _begin(transaction, branch, base, seq)
 
 

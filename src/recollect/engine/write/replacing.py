@@ -128,6 +128,8 @@ def revert(
     conflicts = []
     current = transaction.versions_at(branch, [each.id for each in commit.changes], transaction.head(branch).seq)
     for change in commit.changes:
+        if change.before == change.after:
+            continue
         if current[change.id] == change.after:
             versions[change.id] = change.before
         else:

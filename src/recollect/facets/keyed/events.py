@@ -93,7 +93,7 @@ class Announcer:
             while commits := entries.changes(self._counted, _PAGE):
                 for commit in commits:
                     self._counts["commits"] += 1
-                    self._counts.update(map(_kind, commit.changes))
+                    self._counts.update(_kind(each) for each in commit.changes if each.before != each.after)
                 self._counted = commits[-1].cursor
             return self._counts
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from recollect.engine.history_results import ChangedRecord
 from recollect.engine.results import Hit, Hits, Word
 from recollect.filters import valid_at
-from recollect.ledger.commits import Change, Commit
+from recollect.ledger.commits import KEPT, Change, Commit
 from recollect.memory.bisection.values import HitChange, Reason, ReweightedWord
 from recollect.records.origins import RANKS
 from recollect.records.record import Record, aware
@@ -98,6 +98,8 @@ def _net(commits: Sequence[Commit]) -> dict[str, Change]:
     net: dict[str, Change] = {}
     for commit in commits:
         for each in commit.changes:
+            if each.cause == KEPT:
+                continue
             first = net.get(each.id, each)
             net[each.id] = each._replace(before=first.before)
     return {each.id: each for each in net.values() if each.before != each.after}

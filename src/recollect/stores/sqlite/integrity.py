@@ -389,7 +389,7 @@ class Examination:
             for each in () if parts is None else RESERVED:
                 own = numbers.get((reserved_namespace(memory.namespace, each), memory.name))
                 count = "SELECT coalesce(max(seq), ?) FROM commits WHERE branch = ?"
-                begins = self._bases[own][1] if own in self._bases else None
+                begins = (self._bases[own][1] or None) if own in self._bases else None
                 newest = self._connection.execute(count, (begins, own)).fetchall()
                 stated = next((part.seq for part in parts or () if part.name == each), None)
                 if newest != [(stated,)]:
