@@ -313,6 +313,19 @@ class TestParts:
 
 
 class TestRules:
+    def test_a_merge_needs_no_room_for_what_the_branch_is_counted_with(self, memory: recollect.Memory) -> None:
+        branch = memory.branch("what-if")
+        count = memory.count()
+        for number in range(5):
+            branch.remember(f"text {number}", id=f"n{number}")
+        memory.set_quota(records=count + 5)
+        with pytest.raises(QuotaError):
+            memory.remember("one more")
+        assert memory.merge_branch("what-if").taken == 5
+        assert memory.count() == memory.stats()["quota"]["records_used"] == count + 5
+        with pytest.raises(QuotaError):
+            memory.remember("one more")
+
     def test_quotas_and_policies_hold(self, memory: recollect.Memory, branch: recollect.Memory) -> None:
         branch.remember("mail ana@example.org", id="m")
         branch.update("a", content="theirs")

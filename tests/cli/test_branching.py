@@ -152,6 +152,49 @@ def test_the_command_to_decide_with_names_the_store(run: Run, copied: str, tmp_p
         assert "is a copy" in run("branch", "merge", copied, "--db", str(own), *option, code=2).stderr
 
 
+def test_a_conflict_shows_what_differs(branched: Run) -> None:
+    branched("update", "home", "--user", "ana")
+    branched("update", "home", "--user", "bo", "--branch", "what-if")
+    branched("glossary", "add", "PII", "what identifies a person", "--agent", "bot")
+    branched("glossary", "add", "PII", "personal data", "--agent", "bot", "--branch", "what-if")
+    shown = branched("branch", "merge", "what-if", code=1).output.splitlines()
+    assert shown[:4] == [
+        "conflict: home (user)",
+        "  base    Ana lives in Bergen; user: None",
+        "  ours    Ana lives in Bergen; user: ana",
+        "  theirs  Ana lives in Oslo; user: bo",
+    ]
+    assert "'PII'" in shown[4]
+
+
+def test_branches_of_copies_are_marked(run: Run, copied: str) -> None:
+    run("remember", "Bo likes tea", "--id", "tea")
+    assert "copy of" not in run("branch", "list").output
+    run("branch", "merge", copied)
+    assert "copy of" in run("branch", "list").output
+
+
+@pytest.mark.parametrize("kinds", [("plain", "encrypted"), ("encrypted", "plain"), ("encrypted", "other secret")])
+def test_a_copy_with_another_secret_is_merged(run: Run, tmp_path: Path, kinds: tuple[str, str]) -> None:
+    pytest.importorskip("cryptography")
+    secrets = {}
+    for kind in ("encrypted", "other secret"):
+        secrets[kind] = tmp_path / f"{kind}.secret"
+        secrets[kind].write_text(f"the passphrase of {kind}")
+    run("remember", "Ana lives in Bergen", "--id", "home", "--db", str(tmp_path / "own.db"))
+    run("backup", str(tmp_path / "laptop.db"), "--db", str(tmp_path / "own.db"))
+    options: dict[str, list[str]] = {"own.db": [], "laptop.db": []}
+    for name, kind in zip(options, kinds, strict=True):
+        if kind != "plain":
+            options[name] = ["--secret-file", str(secrets[kind])]
+            run("encrypt", "--db", str(tmp_path / name), *options[name])
+        run("remember", f"of {name}", "--id", name, "--db", str(tmp_path / name), *options[name])
+    of_copy = ["--copy-secret-file", options["laptop.db"][1]] if options["laptop.db"] else []
+    own = ["--db", str(tmp_path / "own.db"), *options["own.db"]]
+    run("branch", "merge", str(tmp_path / "laptop.db"), *own, *of_copy)
+    assert "of laptop.db" in run("get", "laptop.db", *own).output
+
+
 def test_the_log_shows_what_was_merged(branched: Run) -> None:
     branched("branch", "merge", "what-if")
     assert "merges what-if, commit 2" in branched("log").output

@@ -155,7 +155,7 @@ class Branches(NamespaceCalls):
 
             merged = memory.merge_branch("what-if")
             if merged.conflicts:
-                merged = memory.resolve_merge(merged, {each.id: "theirs" for each in merged.conflicts})
+                merged = memory.resolve_merge(merged, {each.key: "theirs" for each in merged.conflicts})
 
         What only the other branch has changed since the last common commit becomes as it is there. Where both have
         changed a record, the changes are joined if they are of different fields; tags, links and the keys of metadata
@@ -201,14 +201,16 @@ class Branches(NamespaceCalls):
             merged: What `merge_branch` has returned.
             resolutions: For the id of each conflict, "ours" or "theirs", or "both": the version of this branch stays,
                 and that of the other one is stored under the id followed by "~" and the name of the branch; or a
-                record, which is stored. An id in another part of the memory is a pair of the part and the id.
+                record, which is stored. An id in another part of the memory is a pair of the part and the id
+                (`Conflict.key`).
 
         Returns:
             The merge. If a conflict was not decided, nothing was written, and those that are left are listed.
 
         Raises:
             ConflictError: A branch has newer commits than when the conflicts were listed: merge again.
-            UnknownRecordError: A resolution is of no conflict.
+            InvalidArgumentError: A resolution is of no conflict, or is "both" for a term or a key, of which there is
+                only one.
             And what `merge_branch` raises.
         """
         decided = tuple(

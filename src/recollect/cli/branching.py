@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,9 @@ from recollect.memory.devices import MergedCopy, merge_copy
 from recollect.operations import MergeBranch, target_of
 from recollect.operations.branches import CHOICES, ON_CONFLICT, Choice, OnConflict
 from recollect.records.record import Record
+from recollect.stores.sealing.keys import Secret
+from recollect.stores.sealing.secrets import secret_in
+from recollect.stores.sqlite.encryption import is_encrypted
 
 _NAME = click.argument("name", shell_complete=completion("branches"))
 #: The exit code of a merge that conflicts have prevented.
@@ -49,7 +53,9 @@ def list_branches(settings: Settings, sizes: bool) -> None:
         ("continues", {}),
         ("created", {"no_wrap": True}),
     ]
-    columns += [("merged", {}), *([("records", right), ("own bytes", right)] if sizes else [])]
+    copies = any(each.copy_of is not None for each in found)
+    columns += [("merged", {}), *([("copy of", {})] if copies else [])]
+    columns += [("records", right), ("own bytes", right)] if sizes else []
     rows = []
     for each in found:
         merged = "" if each.merged_into is None else f"{each.merged_seq} into {render.plain(each.merged_into)}"
@@ -60,6 +66,7 @@ def list_branches(settings: Settings, sizes: bool) -> None:
             "" if each.created is None else render.moment(each.created, zone),
             merged,
         ]
+        row += ["" if each.copy_of is None else render.plain(each.copy_of)] if copies else []
         rows.append(tuple(row + ([f"{each.records:,}", f"{each.own_bytes:,}"] if sizes else [])))
     render.table(tuple(columns), rows)
 
@@ -96,6 +103,12 @@ def new(settings: Settings, name: str, at: str | None) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be merged.")
 @click.option("--device", help="What branches of a copy are called here. Default: the name of its file.")
+@click.option(
+    "--copy-secret-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="File with the secret of an encrypted copy. Default: --secret-file, or a passphrase that is asked for.",
+)
 @click.option("--reason", help="Why; recorded in the commit.")
 @common
 def merge(
@@ -105,6 +118,7 @@ def merge(
     resolutions: tuple[str, ...],
     dry_run: bool,
     device: str | None,
+    copy_secret_file: str | None,
     reason: str | None,
 ) -> None:
     """Merge the branch NAME into the one of --branch, or a copy of the store, which is the file NAME.
@@ -112,7 +126,6 @@ def merge(
     Changes of different fields are joined. If conflicts are left, nothing is merged, and the exit code is 1.
 
     Of a copy that was written elsewhere since it was made, all branches of all namespaces are merged. It is only read.
-    An encrypted copy is opened with --secret-file, or with a passphrase that is asked for.
     """
     if os.path.isfile(name) and not _is_branch(settings, name):
         for option, given, instead in (
@@ -122,10 +135,12 @@ def merge(
         ):
             if given:
                 raise click.UsageError(f"{option} is for a merge of a branch, and {name!r} is a copy: {instead}")
-        _merge_copy(replace(settings, branch=None), name, on_conflict, device, reason)
+        secret = None if copy_secret_file is None else secret_in(copy_secret_file)
+        _merge_copy(replace(settings, branch=None), name, on_conflict, device, secret, reason)
         return
-    if device is not None:
-        raise click.UsageError(f"--device is for a copy of the store, and {name!r} is no file")
+    for option, value in (("--device", device), ("--copy-secret-file", copy_secret_file)):
+        if value is not None:
+            raise click.UsageError(f"{option} is for a copy of the store, and {name!r} is no file")
     if _is_path(name) and not _is_branch(settings, name):
         raise click.UsageError(f"there is no file {name!r}, and no branch of this name")
     operation = MergeBranch(
@@ -159,9 +174,17 @@ def _is_branch(settings: Settings, name: str) -> bool:
         return any(each.name == name for each in memory.branches())
 
 
-def _merge_copy(settings: Settings, path: str, on_conflict: OnConflict, device: str | None, reason: str | None) -> None:
+def _merge_copy(
+    settings: Settings,
+    path: str,
+    on_conflict: OnConflict,
+    device: str | None,
+    secret: Secret | None,
+    reason: str | None,
+) -> None:
     with settings.open() as memory:
-        secret = settings.secret_of(path)
+        if secret is None and is_encrypted(path):
+            secret = settings.secret_of(path)
         done = merge_copy(memory, path, device=device, on_conflict=on_conflict, secret=secret, reason=reason)
     if settings.as_json:
         print_json([each.to_json() for each in done])
@@ -179,7 +202,7 @@ def _print_copy(done: MergedCopy, settings: Settings) -> None:
     if done.commits:
         erased = f"; records erased here, too: {done.erased}" if done.erased else ""
         click.echo(f"{where}branch {done.branch!r} has the commits of the copy: {done.commits} more{erased}")
-    if done.merged is not None and (done.merged or done.merged.conflicts):
+    if done.merged is not None:
         click.echo(f"{where}into branch {done.into!r}:")
         _print_merged(done.merged, dry_run=False)
         if done.merged.conflicts:
@@ -221,12 +244,25 @@ def _conflict(conflict: Conflict) -> str:
     part = "" if conflict.part == RECORDS else f"{conflict.part}:"
     fields = f" ({', '.join(conflict.fields)})" if conflict.fields else ""
     sides = {"base": conflict.base, "ours": conflict.ours, "theirs": conflict.theirs}
-    shown = "\n".join(f"  {name:<7} {_text(record)}" for name, record in sides.items())
-    return f"conflict: {part}{conflict.id}{fields}\n{shown}"
+    named = {str(each.metadata["key"]) for each in sides.values() if each is not None and "key" in each.metadata}
+    called = "".join(f" {render.plain(each)!r}" for each in sorted(named))
+    shown = "\n".join(f"  {name:<7} {_text(record, conflict.fields)}" for name, record in sides.items())
+    return f"conflict: {part}{conflict.id}{called}{fields}\n{shown}"
 
 
-def _text(record: Record | None) -> str:
-    return "(none)" if record is None else line(record.content, 100)
+def _text(record: Record | None, fields: Sequence[str]) -> str:
+    """Return what a record is in a conflict: its text, and what else differs."""
+    if record is None:
+        return "(none)"
+    others = (f"{each}: {render.plain(str(_value(record, each)))}" for each in fields if each != "content")
+    return "; ".join([line(record.content, 100), *others])
+
+
+def _value(record: Record, name: str) -> object:
+    """Return a field of a record, or a value of its metadata."""
+    field, _, key = name.partition(".")
+    value = getattr(record, field)
+    return value.get(key) if key else value
 
 
 @branch.command()

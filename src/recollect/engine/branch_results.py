@@ -60,6 +60,11 @@ class Conflict(JsonForm, what="a conflict"):
     theirs: Record | None = None
     fields: tuple[str, ...] = ()
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The part and the id: what `Memory.resolve_merge` calls it."""
+        return self.part, self.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged(JsonForm, what="a merge"):

@@ -281,6 +281,7 @@ class _Planning:
                     rule = 'cannot be "both", as only one can have its name: decide "ours" or "theirs"'
                     raise InvalidArgumentError("resolutions", f"{self._name}:{item.id}", rule)
                 plan.beside.append(item.theirs)
+                plan.taken += 1
 
     def _place_turns(self) -> None:
         puts, seq = self._plan.puts, seq_in(self._view, self._ours, self._memory, self._meeting.ours)

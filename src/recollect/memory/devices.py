@@ -28,6 +28,7 @@ from recollect.operations import branch_name, check_label
 from recollect.operations.branches import OnConflict
 from recollect.stores.sealing.keys import Secret
 from recollect.stores.sealing.secrets import secret_or_default
+from recollect.stores.sqlite.encryption import is_encrypted
 
 #: How long opening the copy waits for another process, in seconds.
 _TIMEOUT_S = 10.0
@@ -81,7 +82,8 @@ def merge_copy(
             file without its suffix.
         on_conflict: What becomes of records that both have changed: as for `Memory.merge_branch`. With "list", a branch
             that has conflicts is not merged; `Memory.on(into).resolve_merge` merges it.
-        secret: The secret of an encrypted copy. Default: that in the file that RECOLLECT_SECRET_FILE names.
+        secret: The secret of an encrypted copy, also if that of the store is another one. Default: that in the file
+            that RECOLLECT_SECRET_FILE names.
         actor: Who merges; recorded in the commits of the merges.
         reason: Why; recorded in the commits of the merges.
 
@@ -112,10 +114,11 @@ def merge_copy(
             check_label(name, text)
     called = branch_name(PurePath(os.fspath(copy)).stem if device is None else device, "device")
     if called == MAIN or len(called.encode()) > MAX_DEVICE_BYTES:
-        rule = f"must be a name of at most {MAX_DEVICE_BYTES} bytes, and not {MAIN!r}"
+        rule = f"must be a name of at most {MAX_DEVICE_BYTES} bytes, and not {MAIN!r}: pass another one (--device)"
         raise InvalidArgumentError("device", called, rule)
     store = engine.core.store
-    opened = open_store(copy, False, True, store.key, _TIMEOUT_S, "full", None, secret=secret_or_default(secret))
+    opens = secret_or_default(secret) if secret is not None or is_encrypted(os.fspath(copy)) else None
+    opened = open_store(copy, False, True, store.key, _TIMEOUT_S, "full", None, secret=opens)
     out: list[MergedCopy] = []
     refused: list[RecollectError] = []
     with closing(opened) as other:

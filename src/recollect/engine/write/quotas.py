@@ -428,6 +428,14 @@ class Room:
                 self._deltas[each.group] = _Delta(delta.records + sign, delta.nbytes + sign * each.nbytes)
         self._changed[record_id] = entry
 
+    def take_over(self, record: Record) -> None:
+        """Count a record, which another branch has and this one is about to have, once for both."""
+        entry = self.totals.entry(record, self._micros)
+        counted = (each.get(record.id) for each in self._others)
+        if any(each is not None and (each.group, each.nbytes) == (entry.group, entry.nbytes) for each in counted):
+            delta = self._deltas.get(entry.group, _NO_CHANGE)
+            self._deltas[entry.group] = _Delta(delta.records - 1, delta.nbytes - entry.nbytes)
+
     @property
     def written(self) -> list[str]:
         """The ids of the evictable records that the transaction wrote."""

@@ -297,6 +297,8 @@ class Writer(Judging):
             self._drop(record_id, cause)
         else:
             admitted = self.admission.record(record, before)
+            if (room := self._room_left()) is not None:
+                room.take_over(admitted)
             self._stored(admitted, self._outcome(admitted, "updated"))
 
     def add_beside(self, record: Record, branch: str) -> None:
