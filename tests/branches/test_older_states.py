@@ -12,6 +12,7 @@ import pytest
 from tests.branches.devices import Device
 from tests.examples import in_full
 
+import recollect
 from recollect.engine import meeting, merging
 from recollect.errors import InvalidArgumentError
 from recollect.ledger.commits import Branch
@@ -416,3 +417,47 @@ def test_a_record_that_was_kept_is_no_event_and_nothing_to_take_back(home: Devic
     home.memory.update("seat", content="later")
     reverted = home.memory.revert(seq)
     assert (reverted.conflicts, reverted.changed) == ((), 0)
+
+
+class TestOutlines:
+    BOATS = "* Boats\n** Mend\n*** Sub\n* Houses\n"
+
+    def ingest(self, memory: recollect.Memory, text: str) -> None:
+        memory.outline.ingest_text(text, "org", source="boats.org")
+
+    def titles(self, memory: recollect.Memory) -> list[str]:
+        """Return the headlines of all documents, in order."""
+        texts = [memory.outline.to_text(each.id, "org") for each in memory.outline.roots()]
+        return [line for text in texts for line in text.splitlines() if line.startswith("*")]
+
+    @pytest.mark.parametrize("older", [False, True])
+    @pytest.mark.parametrize("removed_at_home", [False, True])
+    def test_a_headline_with_a_new_one_below_it_is_not_removed(
+        self, home: Device, older: bool, removed_at_home: bool
+    ) -> None:
+        self.ingest(home.memory, self.BOATS)
+        laptop = home.copied("laptop")
+        removes, adds = (home, laptop) if removed_at_home else (laptop, home)
+        self.ingest(removes.memory, "* Boats\n* Houses\n")
+        self.ingest(adds.memory, self.BOATS.replace("*** Sub\n", "*** Sub\n*** New\n"))
+        if older:
+            take_older(home, laptop)
+        take_all(home, laptop, home)
+        assert self.titles(home.memory) == self.titles(laptop.memory) == ["* Boats", "** Mend", "*** New", "* Houses"]
+        assert home.memory.root == laptop.memory.root
+        laptop.memory.close()
+
+    @pytest.mark.parametrize("older", [False, True])
+    def test_headlines_that_were_moved_under_each_other_are_in_no_circle(self, home: Device, older: bool) -> None:
+        a, b = (f"{{}} {name}\n:PROPERTIES:\n:ID: {name}\n:END:\n" for name in ("one", "two"))
+        self.ingest(home.memory, a.format("*") + b.format("*"))
+        laptop = home.copied("laptop")
+        self.ingest(home.memory, a.format("*") + b.format("**"))
+        self.ingest(laptop.memory, b.format("*") + a.format("**"))
+        if older:
+            take_older(home, laptop)
+        take_all(home, laptop, home)
+        assert {each.lstrip("* ") for each in self.titles(home.memory)} == {"one", "two"}
+        assert self.titles(home.memory) == self.titles(laptop.memory)
+        assert home.memory.root == laptop.memory.root
+        laptop.memory.close()

@@ -50,6 +50,7 @@ class Facet:
         shared: Whether every writer may change its records, whatever their class of origin: they are values that
             programs share, and in no context.
         named: Whether a record is found by a name that only one can have, from which its id follows.
+        trees: Whether its records are the nodes of trees (`Record.parent`).
         counter: The id of the record that counts the others, whose ids are numbers.
     """
 
@@ -63,6 +64,7 @@ class Facet:
     judged: bool = False
     shared: bool = False
     named: bool = False
+    trees: bool = False
     counter: str | None = None
 
 

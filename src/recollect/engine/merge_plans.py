@@ -14,6 +14,7 @@ from recollect.engine.branch_results import Conflict
 from recollect.engine.facets import facet_of
 from recollect.engine.family import chosen, counted, kept_kinds
 from recollect.engine.meeting import Meeting, begun_with
+from recollect.engine.merged_trees import Trees
 from recollect.engine.read.log import last_effect
 from recollect.engine.read.targets import seq_in
 from recollect.engine.turn_positions import renumbered, separated
@@ -177,6 +178,7 @@ class _Planning:
             self._decide(item)
         self._place_turns()
         self._number()
+        self._mend_trees()
         plan = self._plan
         unchanged = [
             each.id for each in items if each.id in plan.puts and _bytes(plan.puts[each.id]) == _bytes(each.ours)
@@ -306,6 +308,14 @@ class _Planning:
             self._plan.puts[str(number)] = record.changed(id=str(number))
         self._plan.beside = []
         self._plan.puts[name] = counter.changed(content=str(number))
+
+    def _mend_trees(self) -> None:
+        if self._facet is not None and self._facet.trees:
+            seq = seq_in(self._view, self._ours, self._memory, self._meeting.ours)
+            kept = Trees(self._view, self._ours, self._theirs, self._plan.puts).mend(seq)
+            self._plan.decided += kept
+            self._plan.kept += len(kept)
+            self._plan.taken -= len(kept)
 
 
 def _order(record: Record, version: bytes) -> tuple[int, bytes]:

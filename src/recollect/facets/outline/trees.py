@@ -209,4 +209,4 @@ def _payloads(view: ReadView, branch: Branch) -> Iterator[bytes]:
 
 
 INDEX = FacetIndex("outlines", _MOST_BYTES, _outlines_at)
-FACET = Facet("nodes", "nodes of outlines", INDEX, {ReadTree: _read_tree, ReadVersion: _read_version})
+FACET = Facet("nodes", "nodes of outlines", INDEX, {ReadTree: _read_tree, ReadVersion: _read_version}, trees=True)
