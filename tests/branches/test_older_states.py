@@ -357,9 +357,10 @@ def test_a_base_that_was_thinned_is_no_new_record(home: Device) -> None:
     memory.forget("r")
     memory.update("t", content="turn ours")
     with core_of(memory).store.write(Branch("default")) as transaction:
-        for record_id in ("r", "t"):
-            [first, *_] = transaction.versions_of(Branch("default"), record_id)
-            transaction.thin(Branch("default"), record_id, [first.version])
+        base = transaction.versions_at(Branch("default"), ["r", "t"], branch.branches()[-1].base_seq)
+        for record_id, version in base.items():
+            assert version is not None
+            transaction.thin(Branch("default"), record_id, [version])
     merged = memory.merge_branch("what-if")
     assert [each.id for each in merged.conflicts] == ["r", "t"]
     assert memory.get("r") is None

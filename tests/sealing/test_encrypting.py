@@ -261,7 +261,7 @@ def test_wherever_it_is_killed_the_store_is_whole_before_or_after(tmp_path: Path
         root = memory.root
     (model / "call").write_text(name)
     ends = 0
-    for at in itertools.count(1, 1 if FULL else 23):
+    for at in itertools.count(1, 1 if FULL else 61):
         place = tmp_path / f"kill-{at}"
         shutil.copytree(model, place)
         (place / "at").write_text(str(at))
