@@ -313,6 +313,17 @@ class TestParts:
 
 
 class TestRules:
+    def test_what_was_stored_beside_before_is_not_stored_again(
+        self, memory: recollect.Memory, branch: recollect.Memory
+    ) -> None:
+        for number, theirs in enumerate(("theirs", "theirs, too", "theirs")):
+            memory.update("a", content=f"ours {number}")
+            branch.update("a", content=theirs)
+            merged = memory.merge_branch("what-if")
+            memory.resolve_merge(merged, {each.key: "both" for each in merged.conflicts})
+        found = {record.id: record.content for record in memory.find() if record.id.startswith("a~")}
+        assert found == {"a~what-if": "theirs", "a~what-if~2": "theirs, too"}
+
     def test_a_merge_needs_no_room_for_what_the_branch_is_counted_with(self, memory: recollect.Memory) -> None:
         branch = memory.branch("what-if")
         count = memory.count()

@@ -304,17 +304,20 @@ class Writer(Judging):
     def add_beside(self, record: Record, branch: str) -> None:
         """Store a record of another branch under a free id: its own one, followed by the name of the branch.
 
-        If that is too long, its hash takes its place.
+        If that is too long, its hash takes its place. If the record was stored so before, it is left as it is.
 
         Raises:
             QuotaError: It does not fit in the quota.
             RejectedError: The policies of the namespace do not allow it.
         """
         beside = id_beside(record.id, branch)
-        free = next(
-            each for number in count(1) if not self._known(each := beside if number == 1 else f"{beside}~{number}")
-        )
-        self.take(free, record.changed(id=free))
+        for number in count(1):
+            named = record.changed(id=beside if number == 1 else f"{beside}~{number}")
+            if not self._known(named.id):
+                self.take(named.id, named)
+                return
+            if self.live(named.id) == named:
+                return
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
         """Change fields of a record.
