@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.examples import in_full
 
 import recollect
 from recollect.engine import meeting, merging
-from recollect.errors import InvalidArgumentError
+from recollect.errors import BranchInUseError, InvalidArgumentError, UnknownRecordError
 from recollect.ledger.commits import Branch
 from recollect.testing.loopback import core_of
 
@@ -462,3 +463,54 @@ class TestOutlines:
         assert self.titles(home.memory) == self.titles(laptop.memory)
         assert home.memory.root == laptop.memory.root
         laptop.memory.close()
+
+
+def _anything(rng: random.Random, device: Device, others: list[Device], copies: list[tuple[Device, Path]]) -> None:
+    """Do anything that a program does with a copy: write, erase, decide, and merge any state of another one."""
+    memory, record_id = device.memory, f"r{rng.randrange(4)}"
+    match rng.choice(["remember", "remember", "forget", "erase", "say", "ingest", "drop", "copy", "merge", "merge"]):
+        case "remember":
+            memory.remember(f"{device.path.stem} {rng.random()}", id=record_id, if_exists="update")
+        case "forget":
+            memory.forget(record_id, missing="ignore")
+        case "erase":
+            with suppress(UnknownRecordError):
+                memory.erase(record_id, redact=rng.random() < 0.4)
+        case "say":
+            device.say(f"{device.path.stem} says {rng.random()}")
+        case "ingest":
+            nodes = rng.sample(range(5), rng.randint(1, 5))
+            lines = (f"{'*' * rng.randint(1, 3)} h{each}\n:PROPERTIES:\n:ID: n{each}\n:END:\n" for each in nodes)
+            memory.outline.ingest_text("".join(lines), "org", source="p.org")
+        case "drop":
+            for branch in memory.branches()[::-1]:
+                if branch.copy_of is not None and rng.random() < 0.5:
+                    with suppress(BranchInUseError):
+                        memory.drop_branch(branch.name)
+        case "copy":
+            copies.append((device, device.backup()))
+        case "merge":
+            other = rng.choice(others)
+            path = rng.choice([*(path for owner, path in copies if owner is other), other.path])
+            rule = rng.choice(["ours", "theirs", "newest", "list"])
+            device.take(path, device=other.path.stem, on_conflict=rule)
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=in_full) for seed in range(3, 200))])
+def test_copies_that_decide_erase_and_drop_agree_at_last(home: Device, seed: int) -> None:
+    rng = random.Random(seed)
+    devices = [home, *(home.copied(name) for name in ("laptop", "phone")[: 1 + seed % 2])]
+    copies: list[tuple[Device, Path]] = []
+    for _ in range(26):
+        device = rng.choice(devices)
+        _anything(rng, device, [each for each in devices if each is not device], copies)
+    for _ in range(3):
+        for device in devices[1:]:
+            home.take(device, on_conflict="ours")
+        for device in devices[1:]:
+            device.take(home, on_conflict="theirs")
+    assert len({each.memory.root for each in devices}) == 1
+    positions = [position for position, _ in home.said()]
+    assert len(set(positions)) == len(positions)
+    for device in devices[1:]:
+        device.memory.close()

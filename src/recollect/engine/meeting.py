@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from recollect.engine.branches import joined_branches
 from recollect.engine.family import chosen
 from recollect.engine.read.targets import seq_in
-from recollect.engine.settings import Taken, merged_into, merged_upto
+from recollect.engine.settings import Taken, merged_elsewhere, merged_into, merged_upto
 from recollect.engine.write.drafts import is_turn
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
@@ -123,6 +124,16 @@ def learns_of_others(view: View, ours: Branch, theirs: Branch) -> bool:
     """Return whether another branch has merged further ones that a branch has not merged."""
     line = line_upto(view, theirs)
     return any(each not in line for each in known_with(view, ours, theirs, 0))
+
+
+def is_shared(view: View, ours: Branch, theirs: Branch, since: int) -> bool:
+    """Return whether further branches or copies may have states of another branch that are newer than a commit."""
+    if any(each == theirs for each, _ in joined_branches(view, theirs.namespace)):
+        return True
+    continuing = (each for each in view.continuing(theirs.namespace) if each.branch != ours)
+    if any(each.base.branch == theirs and each.base.seq > since for each in continuing):
+        return True
+    return any(each != ours and taken.seq > since for each, taken in merged_elsewhere(view, theirs).items())
 
 
 class Begun(NamedTuple):

@@ -136,18 +136,19 @@ class Decisions:
 
 
 def plans_of(
-    view: View, ours: Branch, theirs: Branch, meeting: Meeting, decisions: Decisions, *, learns: bool
+    view: View, ours: Branch, theirs: Branch, meeting: Meeting, decisions: Decisions, *, learns: bool, shared: bool
 ) -> Iterator[tuple[str, MergePlan]]:
     """Yield what a merge does to each part of a memory that the other branch has changed, and to the records.
 
     Args:
         learns: Whether this branch learns of further branches that the other one has merged. Then what is again as it
             was is stated in the log: a further branch may have it as it was in between.
+        shared: Whether further branches may have states of the other one since. The same, for what it has changed.
     """
     for name, part in chosen(theirs, None).items():
         since = seq_in(view, part, theirs, meeting.theirs)
         if name == RECORDS or view.head(part).seq > since:
-            yield name, _Planning(view, ours, theirs, meeting, name, decisions).plan(since, learns)
+            yield name, _Planning(view, ours, theirs, meeting, name, decisions).plan(since, learns, shared)
 
 
 class _Planning:
@@ -166,14 +167,15 @@ class _Planning:
         self._kept_kinds = kept_kinds(self._ours)
         self._plan = MergePlan()
 
-    def plan(self, since: int, learns: bool) -> MergePlan:
+    def plan(self, since: int, learns: bool, shared: bool) -> MergePlan:
         """Return the plan.
 
         Args:
             since: The newest commit of the part of the other branch that this branch has.
             learns: See `plans_of`.
+            shared: See `plans_of`.
         """
-        items = list(self._items(since, learns))
+        items = list(self._items(since, learns, shared))
         for item in items:
             self._decide(item)
         self._place_turns()
@@ -188,18 +190,21 @@ class _Planning:
         plan.decided = [each for each in (*plan.decided, *unchanged) if each not in plan.puts]
         return plan
 
-    def _items(self, since: int, learns: bool) -> Iterator[_Item]:
+    def _items(self, since: int, learns: bool, shared: bool) -> Iterator[_Item]:
         """Yield the records that the other branch has changed since a commit and that are not the same in both."""
         view = self._view
         # Also those that are again as they were then: the common state may be newer, and differ.
         ids = sorted(view.changed(self._theirs, since), key=str.encode)
         begun = begun_with(view, self._name, self._meeting, ids)
         own, other = view.several(self._ours, ids), view.several(self._theirs, ids)
+        former = view.versions_at(self._theirs, ids, since) if since else {}
         for record_id in ids:
             base, ours, theirs = begun[record_id], own.get(record_id), other.get(record_id)
             here, there = (None if each is None else each.version for each in (ours, theirs))
-            if here == there == base.version and learns and not is_redacted(record_id):
-                self._plan.decided.append(record_id)
+            if here == there and not is_redacted(record_id):  # an erasure is everywhere
+                again = here in (base.version, former.get(record_id)) if learns else here == former.get(record_id)
+                if again and (learns or (shared and self._was_changed(record_id, since))):
+                    self._plan.decided.append(record_id)
             if here == there or (there == base.version and not base.split):
                 continue
             yield _Item(
@@ -212,6 +217,11 @@ class _Planning:
                 split=base.split,
                 versions=(here or b"", there or b""),
             )
+
+    def _was_changed(self, record_id: str, since: int) -> bool:
+        """Return whether the other branch has changed a record after a commit, and not only stated that it stays."""
+        found = last_effect(self._view, self._theirs, record_id)
+        return found is not None and found[0].seq > since
 
     def _decide(self, item: _Item) -> None:
         plan, ours, theirs = self._plan, item.ours, item.theirs

@@ -13,7 +13,7 @@ from recollect.engine.branch_results import Merged
 from recollect.engine.branches import learns_of_copies, note_merged
 from recollect.engine.core import Core, check_branch
 from recollect.engine.family import chosen
-from recollect.engine.meeting import Meeting, known_with, learns_of_others, meeting_of
+from recollect.engine.meeting import Meeting, is_shared, known_with, learns_of_others, meeting_of
 from recollect.engine.merge_plans import Decisions, MergePlan, plans_of
 from recollect.engine.read.log import last_effect
 from recollect.engine.scope import Place
@@ -87,7 +87,8 @@ def _merge(writing: Writing, ours: Branch, theirs: Branch, operation: MergeBranc
         raise _NothingWritten(result)
     decisions = Decisions(transaction, ours, theirs, operation)
     learns = learns_of_others(transaction, ours, theirs) or learns_of_copies(transaction, ours, theirs)
-    plans = dict(plans_of(transaction, ours, theirs, meeting, decisions, learns=learns))
+    shared = is_shared(transaction, ours, theirs, meeting.theirs)
+    plans = dict(plans_of(transaction, ours, theirs, meeting, decisions, learns=learns, shared=shared))
     decisions.check_used()
     result = _summary(result, plans)
     if result.conflicts or operation.dry_run:

@@ -321,6 +321,13 @@ def merged_into(view: View, into: Branch) -> dict[Branch, Taken]:
     return {Branch(into.namespace, name): _taken(written, name) for name, written in found.items()}
 
 
+def merged_elsewhere(view: View, branch: Branch) -> dict[Branch, Taken]:
+    """Return what other branches have of one that was merged into them."""
+    found = (name.removeprefix(f"{_MERGES}{branch.namespace}{_MARK}").split(_MARK) for name in merges_of(view, branch))
+    into = (Branch(branch.namespace, name) for name, merged in found if merged == branch.name)
+    return {each: taken for each in into if (taken := merged_upto(view, branch, each)) is not None}
+
+
 def _taken(written: str, name: str) -> Taken:
     try:
         noted = json.loads(written)

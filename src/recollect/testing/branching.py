@@ -21,7 +21,7 @@ from recollect.engine.engine import Engine
 from recollect.engine.executor import Executor
 from recollect.errors import BranchExistsError, BranchInUseError, UnknownBranchError
 from recollect.filters.tree import Custom
-from recollect.ledger.commits import MAIN, Branch, Stored
+from recollect.ledger.commits import KEPT, MAIN, Branch, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root, Trie, version_hash
 from recollect.ledger.verifying import verify
 from recollect.memory.memory import Memory
@@ -138,12 +138,14 @@ class BranchModel:
         stamps: When each of these commits was made.
         base: The name of the branch that it continues, and the commit.
         own_heads: Whether it was written.
+        kept: The records of which merges have stated that they stay as they are, by commit.
     """
 
     states: list[State] = field(default_factory=lambda: [({}, {})])
     stamps: list[int] = field(default_factory=lambda: [0])
     base: tuple[str, int] | None = None
     own_heads: bool = True
+    kept: dict[int, set[str]] = field(default_factory=dict)
 
     def add(self, state: State, stamp: int) -> None:
         """Add a commit."""
@@ -356,6 +358,9 @@ def branch_machine(
                 self.note(into, of, len(ours.states) - 1)
                 return
             assert merged.seq == len(ours.states)
+            [newest] = self.on(into).changes(limit=1, newest_first=True)
+            ours.kept[merged.seq] = {each.id for each in newest.changes if each.cause == KEPT}
+            assert all(records.get(each) == own.get(each) for each in ours.kept[merged.seq])
             assert key in (ours.states[-1][1].get(_KEY), theirs.states[-1][1].get(_KEY))
             self.note(into, of, merged.seq)
             ours.own_heads = True
@@ -387,7 +392,8 @@ def branch_machine(
             self.merged[into, of] = _Taken(seq, at, bases[0][0] if len(bases[0]) == 1 else bases[1])
 
         def has_changed(self, line: BranchModel, since: int, record_id: str) -> bool:
-            return len({records.get(record_id) for records, _ in line.states[since:]}) > 1
+            stated = any(record_id in ids for seq, ids in line.kept.items() if seq > since)
+            return stated or len({records.get(record_id) for records, _ in line.states[since:]}) > 1
 
         def meeting(self, into: str, of: str) -> tuple[list[State], State, int]:
             """Return what two branches have in common: one state or two, one before, and the commit of the other."""
