@@ -231,6 +231,18 @@ def test_sparse_codes_of_one_number_are_kept_both_under_two(home: Device, laptop
     assert home.memory.check() == []
 
 
+def test_sparse_codes_that_were_imported_without_their_counter_are_kept_both(home: Device, laptop: Device) -> None:
+    for device in (home, laptop):
+        texts = device.memory._part("sdrs")
+        texts.remember(f"a text of {device.path.stem}", id="1", kind="sdr")
+    [done] = home.take(laptop)
+    assert done.merged is not None
+    home.memory.resolve_merge(done.merged, {each.key: "both" for each in done.merged.conflicts})
+    texts_of_both = {each["id"]: each["text"] for each in home.memory.sdr.texts()}
+    assert texts_of_both == {1: "a text of home", 2: "a text of laptop"}
+    assert home.memory.sdr.store("a further one") == 3
+
+
 def test_a_term_or_a_key_cannot_be_both(home: Device, laptop: Device) -> None:
     for device in (home, laptop):
         device.memory.glossary.memorize("SDK", f"the kit of {device.path.stem}", category="", agent_id="a")

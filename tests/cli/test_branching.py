@@ -211,3 +211,13 @@ def test_the_variable_names_the_branch(branched: Run, monkeypatch: pytest.Monkey
     monkeypatch.setenv("RECOLLECT_BRANCH", "what-if")
     assert "Oslo" in branched("get", "home").output
     assert "Bergen" in branched("--branch", "main", "get", "home").output
+
+
+@pytest.mark.parametrize("branch", ["main", "none"])
+def test_the_variable_of_the_branch_does_not_matter_for_a_copy(
+    run: Run, copied: str, monkeypatch: pytest.MonkeyPatch, branch: str
+) -> None:
+    monkeypatch.setenv("RECOLLECT_BRANCH", branch)
+    run("branch", "merge", copied)
+    monkeypatch.delenv("RECOLLECT_BRANCH")
+    assert "Cy sails" in run("get", "sail").output

@@ -13,6 +13,7 @@ import jinja2
 import pytest
 from tests.inspector.pages import inspected
 
+from recollect.ledger.commits import CAUSES
 from recollect.server.ui import rendering
 from recollect.server.ui.actions import ACTIONS
 from recollect.server.ui.compare import is_plain, signs
@@ -170,3 +171,9 @@ def test_attachments_are_only_downloaded(tmp_path: Path) -> None:
             assert answer.headers["content-disposition"].startswith("attachment")
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert b"<script>alert" not in reader.get("record", id=name).answer.body
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_cause_of_a_change_has_a_text(language: str) -> None:
+    texts = tomllib.loads((FOLDER / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+    assert set(texts["causes"]) == set(CAUSES)

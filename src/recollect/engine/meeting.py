@@ -74,12 +74,12 @@ def meeting_of(view: View, ours: Branch, theirs: Branch) -> Meeting:
 def _newest(
     view: View, branches: Mapping[Branch, int], into: Mapping[Branch, int], after: int
 ) -> tuple[Point, Taken] | None:
-    """Return the newest state of a branch that was merged into another one, unless it is as old as a commit.
+    """Return the newest state of a branch that was merged into another one, if it is newer than what both have anyway.
 
     Args:
         branches: The branches whose commits the first one has (`line_upto`).
         into: The branches whose commits the second one has.
-        after: The commit.
+        after: The newest commit that both have since one continues the other.
     """
     found = [
         ((branch, min(taken.seq, seq)), taken)

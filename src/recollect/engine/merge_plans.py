@@ -309,15 +309,15 @@ class _Planning:
         if name is None or not self._plan.beside:
             return
         counter = self._plan.puts.get(name) or _loaded(self._view.get(self._ours, name))
-        assert counter is not None, "what is in conflict was counted"
-        number = counted(counter)
+        number = 0 if counter is None else counted(counter)  # None: an import brought the numbers without it
         for record in self._plan.beside:
             number += 1
             while self._view.known(self._ours, str(number)) or self._view.known(self._theirs, str(number)):
                 number += 1
             self._plan.puts[str(number)] = record.changed(id=str(number))
         self._plan.beside = []
-        self._plan.puts[name] = counter.changed(content=str(number))
+        if counter is not None:
+            self._plan.puts[name] = counter.changed(content=str(number))
 
     def _mend_trees(self) -> None:
         if self._facet is not None and self._facet.trees:
