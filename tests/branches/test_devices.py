@@ -43,23 +43,6 @@ from recollect.testing.machine import memory_on
 pytestmark = pytest.mark.in_process
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Device]:
-    (tmp_path / "home").mkdir()
-    device = Device(tmp_path / "home" / "home.db")
-    device.memory.remember("Ana prefers window seats", id="seat", user="ana")
-    device.memory.remember("Ana lives in Bergen", id="city", user="ana")
-    yield device
-    device.memory.close()
-
-
-@pytest.fixture
-def laptop(home: Device) -> Iterator[Device]:
-    device = home.copied("laptop")
-    yield device
-    device.memory.close()
-
-
 def test_what_both_have_stored_is_in_both(home: Device, laptop: Device) -> None:
     home.memory.remember("Bo likes tea", id="tea")
     laptop.memory.remember("Cy sails", id="sail")

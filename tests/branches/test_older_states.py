@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,20 +22,9 @@ pytestmark = pytest.mark.in_process
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Device]:
-    device = Device.created(tmp_path, "home")
-    device.memory.remember("Ana prefers window seats", id="seat", user="ana")
-    device.memory.remember("Ana lives in Bergen", id="city", user="ana")
-    device.say("hello")
-    yield device
-    device.memory.close()
-
-
-@pytest.fixture
-def laptop(home: Device) -> Iterator[Device]:
-    device = home.copied("laptop")
-    yield device
-    device.memory.close()
+def home(home: Device) -> Device:
+    home.say("hello")
+    return home
 
 
 def take_older(home: Device, laptop: Device, **arguments: object) -> None:

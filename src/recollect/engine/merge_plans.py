@@ -148,14 +148,24 @@ def plans_of(
     for name, part in chosen(theirs, None).items():
         since = seq_in(view, part, theirs, meeting.theirs)
         if name == RECORDS or view.head(part).seq > since:
-            yield name, _Planning(view, ours, theirs, meeting, name, decisions).plan(since, learns, shared)
+            planning = _Planning(view, ours, theirs, meeting, name, decisions, learns=learns, shared=shared)
+            yield name, planning.plan(since)
 
 
 class _Planning:
-    """What is decided of the records of a part."""
+    """What is decided of the records of a part. See `plans_of`."""
 
     def __init__(
-        self, view: View, ours: Branch, theirs: Branch, meeting: Meeting, name: str, decisions: Decisions
+        self,
+        view: View,
+        ours: Branch,
+        theirs: Branch,
+        meeting: Meeting,
+        name: str,
+        decisions: Decisions,
+        *,
+        learns: bool,
+        shared: bool,
     ) -> None:
         self._view = view
         self._memory = ours
@@ -163,19 +173,18 @@ class _Planning:
         self._meeting = meeting
         self._name = name
         self._decisions = decisions
+        self._learns, self._shared = learns, shared
         self._facet = facet_of(name)
         self._kept_kinds = kept_kinds(self._ours)
         self._plan = MergePlan()
 
-    def plan(self, since: int, learns: bool, shared: bool) -> MergePlan:
+    def plan(self, since: int) -> MergePlan:
         """Return the plan.
 
         Args:
             since: The newest commit of the part of the other branch that this branch has.
-            learns: See `plans_of`.
-            shared: See `plans_of`.
         """
-        items = list(self._items(since, learns, shared))
+        items = list(self._items(since))
         for item in items:
             self._decide(item)
         self._place_turns()
@@ -190,7 +199,7 @@ class _Planning:
         plan.decided = [each for each in (*plan.decided, *unchanged) if each not in plan.puts]
         return plan
 
-    def _items(self, since: int, learns: bool, shared: bool) -> Iterator[_Item]:
+    def _items(self, since: int) -> Iterator[_Item]:
         """Yield the records that the other branch has changed since a commit and that are not the same in both."""
         view = self._view
         # Also those that are again as they were then: the common state may be newer, and differ.
@@ -201,10 +210,8 @@ class _Planning:
         for record_id in ids:
             base, ours, theirs = begun[record_id], own.get(record_id), other.get(record_id)
             here, there = (None if each is None else each.version for each in (ours, theirs))
-            if here == there and not is_redacted(record_id):  # an erasure is everywhere
-                again = here in (base.version, former.get(record_id)) if learns else here == former.get(record_id)
-                if again and (learns or (shared and self._was_changed(record_id, since))):
-                    self._plan.decided.append(record_id)
+            if here == there and self._is_stated(record_id, here, base.version, former.get(record_id), since):
+                self._plan.decided.append(record_id)
             if here == there or (there == base.version and not base.split):
                 continue
             yield _Item(
@@ -218,10 +225,25 @@ class _Planning:
                 versions=(here or b"", there or b""),
             )
 
-    def _was_changed(self, record_id: str, since: int) -> bool:
-        """Return whether the other branch has changed a record after a commit, and not only stated that it stays."""
+    def _is_stated(
+        self, record_id: str, version: bytes | None, base: bytes | None, former: bytes | None, since: int
+    ) -> bool:
+        """Return whether the log states that a record is as it was, as a further branch may have it as it was between.
+
+        Args:
+            version: What both branches have.
+            base: What both began with.
+            former: What the other branch had at the newest commit of it that this one has.
+            since: The number of that commit.
+        """
+        if is_redacted(record_id):  # an erasure is everywhere
+            return False
+        if self._learns:
+            return version in (base, former)
+        if not self._shared or version != former:
+            return False
         found = last_effect(self._view, self._theirs, record_id)
-        return found is not None and found[0].seq > since
+        return found is not None and found[0].seq > since  # it was changed, and not only stated again
 
     def _decide(self, item: _Item) -> None:
         plan, ours, theirs = self._plan, item.ours, item.theirs
