@@ -117,7 +117,9 @@ def test_arrays_that_pass_the_checks_lead_to_no_index_out_of_bounds(
                 found = query.reach_best(about, Wanted(2, 2))
                 kernels.best_of(found, np.zeros(0, dtype=np.int64), view.table, about, 2)
                 factors = np.full(len(found.numbers), 1 << 16)
-                kernels.matched(query.postings, view.table, query.weights, found.numbers, factors)
+                where = query.postings, view.table, query.weights, found.numbers
+                kernels.matched(*where)
+                kernels.explained(*where, factors, np.arange(len(query.terms)))
                 query.reach(np.zeros(0, dtype=np.int64))
 
 

@@ -300,14 +300,20 @@ def reached_by(kernels: Kernels, asked: WeightedQuery, forced: Any, about: About
         agreed_on_the_best(kernels, asked, about)
     factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
     order = np.argsort(found.numbers)
-    matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
-    parts: dict[Any, Any] = {"numbers": found.numbers[order], "shares": found.shares[:, order], "totals": totals[order]}
-    return parts | dict(enumerate(matched))
+    where = asked.postings, table, asked.weights, found.numbers[order]
+    ranks = np.arange(len(asked.terms))[::-1].copy()
+    rows, lenders = kernels.explained(*where, factors, ranks)
+    explained = [(*row[:-2], *lenders[row[-2] : row[-1]]) for row in rows]
+    parts: dict[Any, Any] = {"numbers": found.numbers[order], "signals": found.shares[:, order], "totals": totals[order]}
+    return parts | kernels.matched(*where)._asdict() | {"rows": explained}
 
 
 def alike(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
     """Return whether two answers are the same to the bit."""
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+    def same(name: Any) -> bool:
+        return one[name] == other[name] if isinstance(one[name], list) else np.array_equal(one[name], other[name])
+
+    return one.keys() == other.keys() and all(map(same, one))
 
 
 #: The number of documents with standing tags that are requested with the best.
@@ -462,7 +468,7 @@ class TestKernels:
         weighs = weighed(view, of_this_memory_alone, asked.sequence)
         one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
         assert alike(one, other)
-        assert max(one["shares"][3]) > 2**31
+        assert max(one["signals"][3]) > 2**31
 
     def test_what_a_day_admits_also_has_the_share_of_its_session_where_no_word_of_the_question_is(self) -> None:
         """Its block has no document that a term reaches."""

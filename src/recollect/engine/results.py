@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments.json_form import Form, JsonForm, form_named, is_result, json_form, register_form
 from recollect.common.reprs import ShownTable, line, short_id, shows_itself, table
@@ -287,21 +287,45 @@ def _described(word: Word) -> str:
     return out
 
 
+class _Unread:
+    """The part of a hit that says where its explanation is, as long as that is not computed."""
+
+    __slots__ = ("_unread",)
+
+
+class WhySource(Protocol):
+    """What computes the explanations of the hits of an answer (`engine.read.explaining`)."""
+
+    def at(self, place: int) -> Why: ...
+
+
 @shows_itself
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit(JsonForm, what="a hit"):
+class Hit(JsonForm, _Unread, what="a hit"):
     """A record that answers a question.
 
     Attributes:
         score: The sum of `why.shares`.
         confidence: The calibrated score, 0 to 1 (see docs/retrieval.md).
-        why: The explanation of the score.
+        why: The explanation of the score. It is computed, for all hits of the answer, when the first one is read.
     """
 
     record: Record
     score: float
     confidence: float
     why: Why
+
+    if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            """Compute `why`. Python calls this only for attributes that are missing."""
+            if name != "why":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            source, place = self._unread
+            why = source.at(place)
+            _SET["why"](self, why)
+            _SET["_unread"](self, None)
+            return why
 
     @property
     def origin(self) -> Origin:
@@ -341,6 +365,30 @@ class Hit(JsonForm, what="a hit"):
         words = line(", ".join(self.why._reasons(_MAX_WORDS)))
         record = self.record
         return f"{self.score:.3f}", f"{self.confidence:.2f}", line(record.id, 40), line(record.content), words
+
+
+#: The functions that set the slots of a hit, frozen or not.
+_SET: dict[str, Callable[[Hit, Any], None]] = {
+    name: getattr(Hit, name).__set__ for name in ("record", "score", "confidence", "why", "_unread")
+}
+
+
+def hit_without_why(record: Record, score: float, confidence: float, source: WhySource, place: int) -> Hit:
+    """Return a hit whose explanation is computed when it is read.
+
+    Args:
+        record: The record.
+        score: Its score.
+        confidence: The calibrated score.
+        source: What computes the explanation.
+        place: The place of the hit there.
+    """
+    hit = object.__new__(Hit)
+    _SET["record"](hit, record)
+    _SET["score"](hit, score)
+    _SET["confidence"](hit, confidence)
+    _SET["_unread"](hit, (source, place))
+    return hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,45 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
 from recollect.common.deadlines import current
 from recollect.engine.index.vectors import NO_VECTORS, QuestionVector
 from recollect.engine.read.concise import concise
+from recollect.engine.read.explaining import Explanations, Explained
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope, searched
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import NONE_REPLACED, Replacements, replaced
 from recollect.engine.read.validity import by_validity, lapsed_at, time_in_question
-from recollect.engine.results import Hit, Hits, LeftOut, Plan, Why, Word
+from recollect.engine.results import Hit, Hits, LeftOut, Plan, Why, hit_without_why
 from recollect.engine.scope import Scope
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS, log_ratio, logistic_of
-from recollect.indexes.kernels.types import SHARES
 from recollect.indexes.parameters import STANDING
 from recollect.indexes.scoring.dense import COSINE_BITS, Dense
 from recollect.indexes.scoring.priors import Prior, with_prior
 from recollect.indexes.scoring.ranking import ranked
-from recollect.indexes.scoring.rivals import Contest, may_have_rivals, prevailing
+from recollect.indexes.scoring.rivals import BEST_RIVALS, Contest, has_rivals, may_have_rivals, prevailing
 from recollect.indexes.scoring.scores import NOTHING, Scores
 from recollect.indexes.scoring.signals import Question, read, score
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import AUTO_CONFIDENCE, Recall
 from recollect.records.codec import datetime_of, microseconds
-from recollect.records.frozen import unchecked, unchecked_tuple
+from recollect.records.frozen import unchecked
 from recollect.records.record import Record, aware
 from recollect.stores.base import ReadView
 from recollect.text.change import Holds
 from recollect.text.dates import NO_DATES, described
 
 _WHOLE = 1 << SHARE_BITS
-_MEANING = SHARES.index("dense")
 #: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
+#: How many of the best documents are computed to find rivals: at first, and if too many of these can be none.
+_WITH_RIVALS = BEST_RIVALS * 5 // 4, BEST_RIVALS * 5
 #: Confidence is 1 / (1 + exp(2.22 + 0.49 ln n - 2.34 f)), where n is the number of records and f the score times the
 #: square root of the question's weight: the probability that the hit belongs to a question that this memory can answer,
 #: fitted on questions that were put to right and wrong memories of 5 to 700 records (scripts/fit_confidence.py).
@@ -57,9 +57,9 @@ _SLOPE = "2.34"
 #: would add to a score counts besides: it says more about whether the memory has an answer.
 _DOUBT_BESIDE_VECTORS, _DOUBT_BY_RECORDS_BESIDE_VECTORS, _OF_CLOSEST = 256, 66, 3942
 _SLOPE_BESIDE_VECTORS = "1.48"
-#: Fast constructors: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
-_word = unchecked_tuple(Word)
+#: A record with its score, and its index in the scores; None if it has no score.
+Scored = tuple[int | None, int, Record]
 
 
 def recall(
@@ -128,25 +128,26 @@ def recall(
     records, certain = Records(view, branch, words.table), _certain(scores, dense)
 
     def confident(total: int, index: int) -> float:
-        return certain(total - _beside(scores, index))
+        return certain(total - scores.beside([index])[0])
 
-    chosen: list[tuple[int | None, Record]] = []
+    chosen: list[Scored] = []
     for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
             if least and confident(total, index) < least:
                 if prior is None and (dense is None or certain(total) < least):
                     break  # the following hits do not score higher
                 continue
-            chosen.append((index, record))
+            chosen.append((index, total, record))
             if len(chosen) == operation.k:
                 break
     words.check()
     standing = _standing(records, words.table, of_standing, where, among, lapsed)
     if of_standing is scores:  # explaining all together costs little more than explaining one
-        explained = _hits([*chosen, *standing], scores, dense, certain)
-        hits, governing = explained[: len(chosen)], explained[len(chosen) :]
+        found = _hits([*chosen, *standing], scores, dense, certain, scope)
+        hits, governing = found[: len(chosen)], found[len(chosen) :]
     else:
-        hits, governing = (_hits(*each, dense, certain) for each in ((chosen, scores), (standing, of_standing)))
+        hits = _hits(chosen, scores, dense, certain, scope)
+        governing = _hits(standing, of_standing, dense, certain, scope)
     plan = Plan(
         operation.question,
         operation.k,
@@ -162,8 +163,6 @@ def recall(
         scores.query.kernels.name,
         "" if question.dates == NO_DATES else described(question.dates),
     )
-    if scope.fixed:
-        hits, governing = _shown(hits, scope), _shown(governing, scope)
     left_out: tuple[LeftOut, ...] = ()
     if operation.concise:
         hits, left_out = concise(hits)
@@ -193,24 +192,55 @@ def _scores(
     if contest is None and not len(lapsed):
         scores = score(question, view, dense, best, among)
         return scores, scores
-    if contest is None and best is not None and among is None and len(lapsed) <= _FEW_LAPSED:
-        # Whatever is lost by those that are not valid, the best of the others are among these; and if none of them is
-        # among these, none is so good that what replaces it would be.
-        scores = score(question, view, dense, best + len(lapsed))
-        if not np.isin(scores.numbers, lapsed).any():
-            return scores, scores
+    if contest is not None and contest.holds is not Holds.NOW:
+        lapsed = NOTHING
+    if best is not None and (found := _of_best(question, view, dense, best, among, lapsed, contest)) is not None:
+        return found
 
     def scored(admitted: Ints | None) -> Scores:
         return score(question, view, dense, admitted=admitted)
 
     scores = valid = scored(None)
-    if len(lapsed) and (contest is None or contest.holds is Holds.NOW):
+    if len(lapsed):
         valid = by_validity(scores, scored, lapsed, links)
-    else:
-        lapsed = NOTHING
     if contest is not None and len(prevails := prevailing(valid, contest, lapsed)):
         valid = replace(valid, prevails=prevails)
     return (valid, scores) if among is None else (valid.within(among), scores.within(among))
+
+
+def _of_best(
+    question: Question,
+    view: WordView,
+    dense: Dense | None,
+    best: int,
+    among: Flags | None,
+    lapsed: Ints,
+    contest: Contest | None,
+) -> tuple[Scores, Scores] | None:
+    """Return what `_scores` does from the scores of the best documents alone; None if they do not decide it.
+
+    Whatever is lost by those that are not valid, the best of the others are among these; and if none of them is among
+    these, none is so good that what replaces it would be. The same holds for rivals.
+    """
+    if len(lapsed) > _FEW_LAPSED or (among is not None and len(lapsed)):
+        return None
+    for least in (0,) if contest is None else _WITH_RIVALS:
+        wanted = max(best if among is None else 0, least) + len(lapsed)
+        scores = score(question, view, dense, wanted)
+        if np.isin(scores.numbers, lapsed).any():
+            return None
+        if contest is None:
+            return scores, scores
+        if not has_rivals(scores, wanted):
+            continue
+        prevails = prevailing(scores, contest, NOTHING)
+        if among is None:
+            return replace(scores, prevails=prevails), scores
+        if len(prevails):
+            return None
+        scores = score(question, view, dense, best, among)
+        return scores, scores
+    return None
 
 
 def _contest(question: Question, view: WordView, span: tuple[int, int] | None) -> Contest | None:
@@ -226,27 +256,9 @@ def _contest(question: Question, view: WordView, span: tuple[int, int] | None) -
     return None
 
 
-def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
-    """Return hits with the ids that a scope shows."""
-    return tuple(
-        _hit(
-            scope.shown(hit.record),
-            hit.score,
-            hit.confidence,
-            _why(
-                hit.why.shares,
-                tuple(word._replace(lent_by=tuple(map(scope.shown_id, word.lent_by))) for word in hit.why.words),
-                tuple(map(scope.shown_id, hit.why.replaces)),
-                hit.why.cosine,
-            ),
-        )
-        for hit in hits
-    )
-
-
 def _standing(
     records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None, lapsed: Ints
-) -> list[tuple[int | None, Record]]:
+) -> list[Scored]:
     """Return the standing instructions and preferences that are valid: the most relevant first, then the newest."""
     standing = table.governing if among is None else table.governing[among[table.governing]]
     if len(lapsed):
@@ -267,47 +279,38 @@ def _standing(
         indexes = scores.query.kernels.best(totals, standing, table, count)
         return indexes, totals[indexes]
 
-    chosen: list[tuple[int | None, Record]] = []
+    chosen: list[Scored] = []
     order = ranked(best, standing, table, STANDING)
-    for index, _, record in records.of(standing, order, STANDING, standing=True):
+    for index, total, record in records.of(standing, order, STANDING, standing=True):
         if where is None or where.matches(record):
-            chosen.append((index_of.get(index), record))
+            chosen.append((index_of.get(index), total - 1, record))
             if len(chosen) == STANDING:
                 break
     return chosen
 
 
 def _hits(
-    chosen: Sequence[tuple[int | None, Record]],
-    scores: Scores,
-    dense: Dense | None,
-    certain: Callable[[int], float],
+    chosen: Sequence[Scored], scores: Scores, dense: Dense | None, certain: Callable[[int], float], scope: Scope
 ) -> tuple[Hit, ...]:
-    """Return records as explained hits. Each comes with its index in the scores, None if it has no score."""
-    found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
+    """Return records as hits, which are explained when that is read."""
+    indexes = [index for index, _, _ in chosen if index is not None]
+    # What is known of a record before the question says nothing about an answer, and its meaning counts by the closest.
+    beside = iter(scores.beside(indexes))
     nothing = certain(0)
-    has_prior = bool(len(scores.recency) or len(scores.importance))
+    shown = scope.shown_id if scope.fixed else None
+    explained: list[Explained] = []
+    explanations = Explanations(scores, explained, shown)
     out = []
-    for index, record in chosen:
+    for index, total, record in chosen:
+        own = record if shown is None else scope.shown(record)
         if index is None:
-            out.append(_hit(record, 0.0, nothing, _why({}, (), record.supersedes, None)))
+            replaces = record.supersedes if shown is None else tuple(map(shown, record.supersedes))
+            out.append(_hit(own, 0.0, nothing, _why({}, (), replaces, None)))
             continue
-        total, shares, words = next(found)
         cosine = None if dense is None else dense.cosine_of(int(scores.numbers[index]))
-        why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words), record.supersedes, cosine)
-        answers = total - scores.prior_at(index) if has_prior else total
-        if dense is not None:
-            answers -= int(shares[_MEANING] * _WHOLE)
-        out.append(_hit(record, total / _WHOLE, certain(answers), why))
+        out.append(hit_without_why(own, total / _WHOLE, certain(total - next(beside)), explanations, len(explained)))
+        explained.append(Explained(index, record.supersedes, cosine))
     return tuple(out)
-
-
-def _beside(scores: Scores, index: int) -> int:
-    """Return the part of a hit's score that its confidence does not depend on.
-
-    What is known of a record before the question says nothing about an answer, and its meaning counts by the closest.
-    """
-    return scores.prior_at(index) + scores.dense_at(index)
 
 
 def _certain(scores: Scores, dense: Dense | None) -> Callable[[int], float]:

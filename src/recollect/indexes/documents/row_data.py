@@ -25,6 +25,8 @@ class First(Protocol):
 
     @property
     def values(self) -> Strings: ...
+    @property
+    def ids(self) -> Strings: ...
 
     count: int
     columns: dict[str, NDArray[Any]]
@@ -89,6 +91,17 @@ class Rows:
             return self._ids[number]
         count = self._first.count
         return self._first.id(number) if number < count else self._ids[number - count]
+
+    def ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the ids of the records of some documents, by their numbers."""
+        first = self._first
+        count = 0 if first is None else first.count
+        some = list(dict.fromkeys(numbers))
+        early = [number for number in some if number < count]
+        out = dict(zip(early, first.ids.several(early), strict=True)) if first is not None and early else {}
+        if len(early) < len(some):
+            out |= {number: self._ids[number - count] for number in some if number >= count}
+        return out
 
     def payload(self, number: int) -> bytes:
         """Return the payload of a document's record; b"" if only the store has it."""

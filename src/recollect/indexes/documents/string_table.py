@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,17 @@ class Pieces:
     def __getitem__(self, number: int) -> bytes:
         ends = self.ends
         return self.blob[ends.item(number - 1) if number else 0 : ends.item(number)].tobytes()
+
+    def several(self, numbers: Sequence[int]) -> list[memoryview]:
+        """Return the pieces with some numbers, without copying them: much faster than one after the other."""
+        at, view = np.array(numbers, dtype=np.int64), self._view
+        ends, begins = self.ends[at], self.ends[at - 1]
+        begins[at == 0] = 0
+        return [view[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+
+    @cached_property
+    def _view(self) -> memoryview:
+        return memoryview(self.blob)  # type: ignore[arg-type]
 
     @property
     def sizes(self) -> Ints:
@@ -146,6 +158,10 @@ class Strings:
         ends = self.pieces.ends  # read here and not by `Pieces`, since a recall reads many ids
         begin = ends.item(number - 1) if number else 0
         return self.pieces.blob[begin : ends.item(number)].tobytes().decode("utf-8", "surrogatepass")
+
+    def several(self, numbers: Sequence[int]) -> list[str]:
+        """Return the strings with some numbers: much faster than one after the other."""
+        return [str(piece, "utf-8", "surrogatepass") for piece in self.pieces.several(numbers)]
 
     def find(self, text: str) -> int:
         """Return the number of a string, or NONE.

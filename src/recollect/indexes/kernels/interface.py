@@ -7,7 +7,7 @@ from typing import Protocol
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.kernels.blocks import Pruned
-from recollect.indexes.kernels.types import About, Matched, Reached, Summarizing, Wanted, Weights
+from recollect.indexes.kernels.types import About, Matched, Matches, Reached, Summarizing, Wanted, Weights
 from recollect.indexes.words.postings import Postings
 
 
@@ -39,8 +39,22 @@ class Kernels(Summarizing, Protocol):
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         """Return the totals: all shares, including those of `dates`, multiplied by each document's factor."""
 
-    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
-        """Return the shares of the terms in these documents, with `factors` (16 bits of fraction)."""
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints) -> Matched:
+        """Return the shares of the terms in these documents."""
+
+    def explained(
+        self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints, ranks: Ints
+    ) -> Matches:
+        """Return the terms in these documents.
+
+        Args:
+            postings: The postings of the terms.
+            table: The documents.
+            weights: The weights of the terms.
+            numbers: The documents.
+            factors: What the shares of each are multiplied by, with 16 bits of fraction.
+            ranks: The rank of each term, title terms excepted: a lower one comes first if the shares are equal.
+        """
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         """Return the indexes of the best `wanted` by total above 0, then by time, and of all that tie with the last."""

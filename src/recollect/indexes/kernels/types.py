@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -80,24 +80,52 @@ class About(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """The shares of each term in some documents: a row for each document, a column for each term.
+    """The shares of each term in some documents, before any factor: a row for each document, a column for each term.
 
     Attributes:
-        reached: Whether the term has a share in the document, before any factor.
-        shares: The shares, multiplied by each document's factor.
-        own: The parts of the shares from the documents' own texts.
-        lent: Whether surrounding turns lend the rest.
-        around: The turns around each document, a column for each step: the previous ones, nearest first, then the next
-            ones. NONE if there is none.
-        lends: Whether the surrounding turn contains the term itself: document, term, step.
+        shares: The shares of words, with what surrounding turns lend.
+        own: The parts of these from the documents' own texts.
+        titles: What titles add to them.
     """
 
-    reached: Flags
     shares: Ints
     own: Ints
-    lent: Flags
-    around: Ints
-    lends: Flags
+    titles: Ints
+
+
+class MatchRow(NamedTuple):
+    """A term of a question in a hit.
+
+    Attributes:
+        hit: The index of the hit.
+        term: The number of the term.
+        share: Its share of the score, multiplied by the factor of the hit.
+        own: The part of the share from the record's own text.
+        title: The part of the share from the titles above the record; the rest is lent by surrounding turns.
+        begin: The begin of these turns in `Matches.lenders`; the previous ones come first, the nearest first.
+        end: Their end.
+    """
+
+    hit: int
+    term: int
+    share: int
+    own: int
+    title: int
+    begin: int
+    end: int
+
+
+class Matches(NamedTuple):
+    """The terms in some hits.
+
+    Attributes:
+        rows: Those of each hit after those of the hit before, by descending share, then by the rank of the term. Each
+            is a tuple with the fields of a `MatchRow`.
+        lenders: The documents that lend; those of each row are in one piece.
+    """
+
+    rows: Sequence[tuple[int, ...]]
+    lenders: list[int]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from recollect.indexes.kernels.types import (
     About,
     BlockLayout,
     Matched,
+    Matches,
     Reached,
     TermSummary,
     Wanted,
@@ -173,28 +174,25 @@ class NumpyKernels:
         totals: Ints = (reached.shares * factor >> BITS).sum(axis=0)
         return totals + (dates * factor >> BITS) if len(dates) else totals
 
-    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
-        around = _around(table, numbers)
-        all_numbers = np.concatenate([numbers[:, None], around], axis=1)
-        counts = np.zeros((len(postings.spans), *all_numbers.shape), dtype=np.int64)
-        for term, occurrences in enumerate(_parts(postings)):
-            counts[term] = _counts_of(occurrences, all_numbers)
-        counts = counts.swapaxes(0, 1)
-        own = counts[:, :, 0] << BITS
-        mass = own.copy()
-        for step in range(_STEPS):
-            at = around[:, step]
-            lent = (counts[:, :, step + 1] * DONOR_CAP << BITS) // np.maximum(table.length[at], DONOR_CAP)[:, None]
-            lending = _lending(step) + np.where(table.asks[at], AFTER_QUESTION if step == 0 else 0, 0)
-            mass += lent * lending[:, None] // 10
-        pivot = _pivot(table, numbers)[:, None]
-        share = share_of(weights.terms, mass, pivot, weights.whole)
-        if count := len(weights.title_of):
-            of_title = title_share(weights.terms[-count:], own[:, weights.title_of], pivot, weights.whole)
-            share[:, -count:] = np.where(own[:, -count:] > 0, of_title, 0)
-            own[:, -count:] = mass[:, -count:] = 0
-        shares = share * factors[:, None] >> BITS
-        return Matched(share > 0, shares, shares * own // np.maximum(mass, 1), mass > own, around, counts[:, :, 1:] > 0)
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints) -> Matched:
+        return _in_documents(postings, table, weights, numbers)[0]
+
+    def explained(
+        self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints, ranks: Ints
+    ) -> Matches:
+        found, own, mass, around, lends = _in_documents(postings, table, weights, numbers)
+        titles = found.titles * factors[:, None] >> BITS
+        shares = found.shares * factors[:, None] >> BITS
+        hits, terms = ((found.shares > 0) | (titles > 0)).nonzero()
+        total = (shares + titles)[hits, terms]
+        order = np.lexsort((ranks[terms], -total, hits))
+        hits, terms, total = hits[order], terms[order], total[order]
+        mass, own, shares = mass[hits, terms], own[hits, terms], shares[hits, terms]
+        lenders = np.where((mass > own)[:, None], lends[hits, terms], False)  # noqa: FBT003
+        ends = np.cumsum(lenders.sum(axis=1))
+        parts = (hits, terms, total, shares * own // np.maximum(mass, 1), titles[hits, terms])
+        rows = zip(*(part.tolist() for part in (*parts, np.concatenate([[0], ends])[:-1], ends)), strict=True)
+        return Matches(list(rows), around[hits][lenders].tolist())
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         totals = self.weigh(reached, dates, table, about)
@@ -213,6 +211,40 @@ class NumpyKernels:
                 ties = ties[times >= np.partition(times, len(times) - left)[len(times) - left]]
             indexes = np.concatenate([above, ties])
         return indexes
+
+
+def _in_documents(
+    postings: Postings, table: Table, weights: Weights, numbers: Ints
+) -> tuple[Matched, Ints, Ints, Ints, Flags]:
+    """Return the shares of terms in documents, and what they come from.
+
+    Returns:
+        The shares; the mass of each term in the document's own text, and with what is lent; the turns around each
+        document, the previous ones first, the nearest first; and whether each of these contains the term.
+    """
+    around = _around(table, numbers)
+    all_numbers = np.concatenate([numbers[:, None], around], axis=1)
+    counts = np.zeros((len(postings.spans), *all_numbers.shape), dtype=np.int64)
+    for term, occurrences in enumerate(_parts(postings)):
+        counts[term] = _counts_of(occurrences, all_numbers)
+    counts = counts.swapaxes(0, 1)
+    own = counts[:, :, 0] << BITS
+    mass = own.copy()
+    for step in range(_STEPS):
+        at = around[:, step]
+        lent = (counts[:, :, step + 1] * DONOR_CAP << BITS) // np.maximum(table.length[at], DONOR_CAP)[:, None]
+        lending = _lending(step) + np.where(table.asks[at], AFTER_QUESTION if step == 0 else 0, 0)
+        mass += lent * lending[:, None] // 10
+    pivot = _pivot(table, numbers)[:, None]
+    terms = len(weights.terms) - len(weights.title_of)
+    in_title = own[:, terms:] > 0
+    own, mass = own[:, :terms], mass[:, :terms]
+    shares = share_of(weights.terms[:terms], mass, pivot, weights.whole)
+    titles = np.zeros_like(shares)
+    added = title_share(weights.terms[terms:], own[:, weights.title_of], pivot, weights.whole)
+    titles[:, weights.title_of] = np.where(in_title, added, 0)
+    found = Matched(shares, shares * own // np.maximum(mass, 1), titles)
+    return found, own, mass, around, counts[:, :terms, 1:] > 0
 
 
 def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:

@@ -141,8 +141,8 @@ def _excess(scores: Scores, at: Ints, most: Ints) -> Ints:
 def _explained(scores: Scores, numbers: list[int]) -> list[int]:
     """Return the shares of words, with what others lend, of documents that have one in their own texts; else 0."""
     query = scores.query
-    of, ones = np.array(numbers, dtype=np.int64), np.full(len(numbers), ONE, dtype=np.int64)
-    found = query.kernels.matched(query.postings, query.view.table, query.weights, of, ones)
-    titles = found.shares[:, len(query.terms) :].any(axis=1)
-    shares: list[int] = (found.shares.sum(axis=1) * (found.own.any(axis=1) | titles)).tolist()
+    of = np.array(numbers, dtype=np.int64)
+    found = query.kernels.matched(query.postings, query.view.table, query.weights, of)
+    total, has_own = (found.shares + found.titles).sum(axis=1), (found.own | found.titles).any(axis=1)
+    shares: list[int] = (total * has_own).tolist()
     return shares

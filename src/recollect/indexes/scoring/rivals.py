@@ -20,7 +20,6 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NO_TIME, NONE, Flags, Ints
 from recollect.indexes.documents.table import Table
-from recollect.indexes.fixed_point import ONE
 from recollect.indexes.parameters import RIVAL, RIVAL_OF_ALL_WORDS
 from recollect.indexes.scoring.scores import Scores
 from recollect.indexes.words.index import QueryTerm, WordView
@@ -29,7 +28,7 @@ from recollect.text.answers import ASKS
 from recollect.text.change import Holds
 
 #: Number of the best documents among which rivals are looked for.
-_BEST = 100
+BEST_RIVALS = 100
 #: The least part of the greatest weight of words of the question that rivals have, if it has a word such as "now".
 _MOST_WORDS = (3, 4)
 #: A question without a word such as "now" needs this many words that its rivals have.
@@ -73,6 +72,27 @@ def may_have_rivals(asked: Iterable[QueryTerm], view: WordView) -> bool:
     return len(numbers) > 1 and bool((numbers[1:] != numbers[:-1]).any())
 
 
+def has_rivals(scores: Scores, known: int) -> bool:
+    """Return whether `scores` have all documents among which rivals are looked for.
+
+    Args:
+        scores: The scores of a question.
+        known: This many of the best documents are there; others may be missing.
+    """
+    if len(scores.numbers) >= scores.reached.passed:
+        return True
+    totals = scores.totals
+    least = np.partition(totals, len(totals) - known)[len(totals) - known]
+    return int(np.count_nonzero(_usable(scores) & (totals >= least))) >= BEST_RIVALS
+
+
+def _usable(scores: Scores) -> Flags:
+    """Return which documents can be rivals: hits that have a time, and do not only ask."""
+    table, numbers = scores.query.view.table, scores.numbers
+    out: Flags = (scores.totals > 0) & ((table.offers[numbers] & ASKS) == 0) & (table.micros[numbers] != NO_TIME)
+    return out
+
+
 def prevailing(scores: Scores, contest: Contest, lapsed: Ints) -> Ints:
     """Return the share of each document of `scores` for prevailing over its rivals; empty if none does.
 
@@ -82,15 +102,17 @@ def prevailing(scores: Scores, contest: Contest, lapsed: Ints) -> Ints:
         lapsed: The documents that are not valid at the time in question: what replaces them has its own share.
 
     Cost:
-        That of explaining 100 hits, and O(n²) for n rivals among them.
+        That of explaining `BEST_RIVALS` hits, and O(n²) for n rivals among them.
     """
     table, totals, numbers = scores.query.view.table, scores.totals, scores.numbers
-    usable = (totals > 0) & ((table.offers[numbers] & ASKS) == 0) & (table.micros[numbers] != NO_TIME)
+    usable = _usable(scores)
     if len(lapsed):
         usable &= ~np.isin(numbers, lapsed)
     at = np.flatnonzero(usable)
-    if len(at) > _BEST:
-        at = at[scores.query.kernels.best(totals[at], numbers[at], table, _BEST)][: 2 * _BEST]
+    if len(at) > BEST_RIVALS:
+        at = at[scores.query.kernels.best(totals[at], numbers[at], table, BEST_RIVALS)]
+        if len(at) > 2 * BEST_RIVALS:  # which of those that tie with the last are first is not determined
+            at = at[totals[at] > totals[at].min()]
     at = at[~table.by_machine(numbers[at])]
     if len(at) < 2:
         return np.zeros(0, dtype=np.int64)
@@ -120,9 +142,8 @@ def _own_words(scores: Scores, numbers: Ints) -> Flags:
     query = scores.query
     if not query.mass:
         return np.zeros((len(numbers), len(query.terms)), dtype=np.bool_)
-    factors = np.full(len(numbers), ONE, dtype=np.int64)
-    found = query.kernels.matched(query.postings, query.view.table, query.weights, numbers, factors)
-    out: Flags = found.own[:, : len(query.terms)] > 0
+    found = query.kernels.matched(query.postings, query.view.table, query.weights, numbers)
+    out: Flags = found.own > 0
     return out
 
 

@@ -257,16 +257,15 @@ class Scores:
         names = ("speaker", "limit", "replaces", "prevails", "recency", "importance")
         return [(name, shares) for name in names if len(shares := getattr(self, name))]
 
-    def prior_at(self, index: int) -> int:
-        """Return what recency and importance add to the score of the document at an index of `numbers`."""
-        return sum(int(shares[index]) for shares in (self.recency, self.importance) if len(shares))
-
-    def dense_at(self, index: int) -> int:
-        """Return the share of meaning in the score of the document at an index of `numbers`."""
-        if not len(self.dense):
-            return 0
-        shares, _ = self._shares(np.array([index], dtype=np.int64))
-        return int(shares[_DENSE, 0])
+    def beside(self, indexes: Sequence[int]) -> list[int]:
+        """Return what recency, importance and meaning add to the scores of the documents at these indexes."""
+        shares = [each for each in (self.recency, self.importance) if len(each)]
+        if not shares and not len(self.dense):
+            return [0] * len(indexes)
+        at = np.array(indexes, dtype=np.int64)
+        added: Ints = self._shares(at)[0][_DENSE] if len(self.dense) else np.zeros(len(at), dtype=np.int64)
+        out: list[int] = sum((each[at] for each in shares), added).tolist()
+        return out
 
     def totals_at(self, indexes: Ints) -> Ints:
         """Return the scores of the documents at these indexes of `numbers`."""
@@ -361,42 +360,17 @@ class Scores:
         out: list[list[M]] = [[] for _ in range(len(numbers))]
         if not query.mass:
             return out
-        found = query.kernels.matched(query.postings, query.view.table, query.weights, numbers, factors)
         words = [(each.word, each.like, each.term) for each in query.terms]
-        rank = np.empty(len(words), dtype=np.int64)
-        rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
-        reached, all_shares, titles = found.reached, found.shares, None
-        if query.in_titles:  # the columns of title terms are added to those of their terms
-            titles = np.zeros((len(numbers), len(words)), dtype=np.int64)
-            titles[:, list(query.in_titles)] = all_shares[:, len(words) :]
-            reached = reached[:, : len(words)] | (titles > 0)
-            all_shares = all_shares[:, : len(words)] + titles
-        # One sort for all: by document, then by descending share, then by word.
-        indexes, terms = reached.nonzero()
-        shares, own = all_shares[indexes, terms], found.own[indexes, terms]
-        order = np.lexsort((rank[terms], -shares, indexes))
-        indexes, terms, shares, own = indexes[order], terms[order], shares[order], own[order]
-        around, lends = found.around.tolist(), found.lends.tolist()
-        ids: dict[int, str] = {}
-        id_of = query.view.table.id
-
-        def lenders(at: int, term: int) -> tuple[str, ...]:
-            turns = list(compress(around[at], lends[at][term]))
-            for turn in turns:
-                if turn not in ids:
-                    ids[turn] = id_of(turn)
-            return tuple([ids[turn] for turn in turns])
-
-        def listed(some: Ints) -> list[Any]:
-            values: list[Any] = (some if divisor == 1 else some / divisor).tolist()
-            return values
-
-        no_title: Any = 0 if divisor == 1 else 0.0
-        of_titles = repeat(no_title, len(order)) if titles is None else listed(titles[indexes, terms])
-        parts = found.lent[indexes, terms].tolist(), listed(shares), listed(own), of_titles
-        for at, term, lent, share, its_own, of_title in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
+        ranks = np.empty(len(words), dtype=np.int64)
+        ranks[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+        table = query.view.table
+        found = query.kernels.explained(query.postings, table, query.weights, numbers, factors, ranks)
+        id_of = table.rows.ids(found.lenders)
+        ids = [id_of[number] for number in found.lenders]
+        for at, term, share, own, title, begin, end in found.rows:
             word, like, _ = words[term]
-            out[at].append(make((word, like, share, its_own, lenders(at, term) if lent else (), of_title)))
+            parts = (share, own, title) if divisor == 1 else (share / divisor, own / divisor, title / divisor)
+            out[at].append(make((word, like, parts[0], parts[1], tuple(ids[begin:end]), parts[2])))
         return out
 
     def _add_members(

@@ -95,6 +95,11 @@ typedef struct {
     int64_t number, words, trigram, context, session, pair, title;
 } rc_row;
 
+/* A term in a hit (`types.Matches`); the turns that lend to it are those of `lenders` from `begin` to `end`. */
+typedef struct {
+    int64_t hit, term, share, own, title, begin, end;
+} rc_match;
+
 /* Rows that the kernels allocate; `rc_release` frees them. */
 typedef struct {
     rc_row *at;
@@ -155,9 +160,13 @@ int64_t rc_summarize(rc_ints occurrences, const rc_table *table, int32_t is_titl
 int64_t rc_search(const rc_postings *postings, const rc_table *table, const rc_weights *weights, const rc_about *about,
                   const rc_blocks *base, const rc_changes *changes, const rc_wanted *wanted, rc_scratch *scratch,
                   rc_found *found);
+/* The last three arrays have a row for each hit and a column for each term without title terms, and begin as zeros. */
 int rc_matched(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
-               rc_ints factors, rc_flags reached, rc_ints shares, rc_ints own, rc_flags lent, rc_ints around,
-               rc_flags lends);
+               rc_ints shares, rc_ints own, rc_ints titles);
+/* Returns the number of rows, each a `rc_match`: of each hit by descending share, then by ascending rank of the term.
+   `rows` and `lenders` have room for each hit and term. */
+int64_t rc_explained(const rc_postings *postings, const rc_table *table, const rc_weights *weights, rc_ints hits,
+                     rc_ints factors, rc_ints ranks, rc_ints rows, rc_ints lenders);
 
 void rc_weigh(rc_ints numbers, rc_ints shares, rc_ints dates, const rc_table *table, const rc_about *about,
               rc_ints totals);

@@ -18,6 +18,8 @@ from recollect.indexes.kernels.types import (
     About,
     BlockLayout,
     Matched,
+    Matches,
+    MatchRow,
     Reached,
     TermSummary,
     Wanted,
@@ -29,6 +31,8 @@ from recollect.indexes.words.postings import Postings
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 #: The fields of a row that a kernel returns: a document and its shares.
 _FIELDS = 1 + len(RAW)
+#: The fields of a match that a kernel returns.
+_OF_MATCH = len(MatchRow._fields)
 #: The first and the last of some days.
 _ANY_DAY = np.array([0], dtype=np.int32), np.array([1], dtype=np.int32)
 
@@ -103,20 +107,22 @@ class NativeKernels:
         lib.rc_weigh(ints(reached.numbers), ints(shares), ints(dates), table_of(table), _about(about), ints(totals))
         return totals
 
-    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
-        shape = len(numbers), len(postings.spans)
-        found = Matched(
-            np.zeros(shape, dtype=np.bool_),
-            np.zeros(shape, dtype=np.int64),
-            np.zeros(shape, dtype=np.int64),
-            np.zeros(shape, dtype=np.bool_),
-            np.empty((len(numbers), _STEPS), dtype=np.int64),
-            np.zeros((*shape, _STEPS), dtype=np.bool_),
-        )
-        kinds = ("flags", "ints", "ints", "flags", "ints", "flags")
-        arguments = *_question(postings, table, weights), ints(numbers), ints(factors)
-        check(lib.rc_matched(*arguments, *map(passed, kinds, found)), postings.ending)
-        return found
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints) -> Matched:
+        found = np.zeros((3, len(numbers), len(weights.terms) - len(weights.title_of)), dtype=np.int64)
+        arguments = *_question(postings, table, weights), ints(numbers)
+        check(lib.rc_matched(*arguments, *map(ints, found)), postings.ending)
+        return Matched(*found)
+
+    def explained(
+        self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints, ranks: Ints
+    ) -> Matches:
+        most = len(numbers) * len(ranks)
+        rows: Ints = np.empty((most, _OF_MATCH), dtype=np.int64)
+        lenders: Ints = np.empty(_STEPS * most, dtype=np.int64)
+        arguments = *_question(postings, table, weights), *map(ints, (numbers, factors, ranks, rows, lenders))
+        count = check(lib.rc_explained(*arguments), postings.ending)
+        found = rows[:count].tolist()
+        return Matches(found, lenders[: max([row[-1] for row in found], default=0)].tolist())
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         count = len(reached.numbers)
