@@ -304,12 +304,14 @@ def reached_by(kernels: Kernels, asked: WeightedQuery, forced: Any, about: About
     ranks = np.arange(len(asked.terms))[::-1].copy()
     rows, lenders = kernels.explained(*where, factors, ranks)
     explained = [(*row[:-2], *lenders[row[-2] : row[-1]]) for row in rows]
-    parts: dict[Any, Any] = {"numbers": found.numbers[order], "signals": found.shares[:, order], "totals": totals[order]}
+    numbers, signals = found.numbers[order], found.shares[:, order]
+    parts: dict[Any, Any] = {"numbers": numbers, "signals": signals, "totals": totals[order]}
     return parts | kernels.matched(*where)._asdict() | {"rows": explained}
 
 
 def alike(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
     """Return whether two answers are the same to the bit."""
+
     def same(name: Any) -> bool:
         return one[name] == other[name] if isinstance(one[name], list) else np.array_equal(one[name], other[name])
 

@@ -10,7 +10,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    get_args,
+    overload,
+)
 
 from recollect.arguments.json_form import Form, JsonForm, form_named, is_result, json_form, register_form
 from recollect.common.reprs import ShownTable, line, short_id, shows_itself, table

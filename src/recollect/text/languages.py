@@ -9,6 +9,7 @@ is English. Scripts without spaces are not covered: there n-grams replace words.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -25,6 +26,9 @@ ENGLISH, TURKISH = "en", "tr"
 _WORDS_READ, _LEAST_WORDS, _SHARE = 400, 2, 6
 #: The weight of a word that only one language has.
 _WEIGHT = 2520
+#: More than `_WORDS_READ` words can be counted in this many bits.
+_COUNT_BITS = 12
+_COUNT = (1 << _COUNT_BITS) - 1
 #: Languages that share most of their function words, and further words that tell them apart.
 _SIMILAR = {"da": "no", "no": "da"}
 _APART = {
@@ -232,22 +236,20 @@ def detected(words: Sequence[str]) -> str | None:
     first = words[:_WORDS_READ]
     if len(first) > _LONG and 4 * sum(map(STOP_WORDS.__contains__, first)) >= len(first):
         return ENGLISH  # texts of other languages have fewer of its words
-    spoken = _languages_of()
-    scores: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    for word in first:
-        for code, weight in spoken.get(word, ()):
-            scores[code] = scores.get(code, 0) + weight
-            counts[code] = counts.get(code, 0) + 1
-    if not scores:
+    sums: defaultdict[str, int] = defaultdict(int)
+    for having in filter(None, map(_languages_of().get, first)):
+        for code, weight_and_one in having:
+            sums[code] += weight_and_one
+    if not sums:
         return None
-    best = max(scores, key=lambda code: (scores[code], code))
-    near = _SIMILAR.get(best)
-    others = max((score for code, score in scores.items() if code not in (best, near)), default=0)
+    scores = [(value >> _COUNT_BITS, code) for code, value in sums.items()]
+    score, best = max(scores)
+    near, count = _SIMILAR.get(best), sums[best] & _COUNT
+    others = max([score for score, code in scores if code not in (best, near)], default=0)
     # In a text of which they are half, words that several languages have are enough.
-    least = _WEIGHT // (3 if 2 * counts[best] >= len(first) else 2)
-    clear = scores[best] >= least and 3 * scores[best] >= 4 * others
-    many = _SHARE * counts[best] >= len(first) and (best == ENGLISH or counts[best] >= 2 * counts.get(ENGLISH, 0))
+    least = _WEIGHT // (3 if 2 * count >= len(first) else 2)
+    clear = score >= least and 3 * score >= 4 * others
+    many = _SHARE * count >= len(first) and (best == ENGLISH or count >= 2 * (sums.get(ENGLISH, 0) & _COUNT))
     if not (clear and many) or best in _OTHERS:
         return None
     return best if len(stop_words(best).intersection(first)) >= _LEAST_WORDS else None
@@ -255,7 +257,10 @@ def detected(words: Sequence[str]) -> str | None:
 
 @cache
 def _languages_of() -> dict[str, tuple[tuple[str, int], ...]]:
-    """Map each function word to the languages that have it, with its weight for them."""
+    """Map each function word to the languages that have it, with its weight for them and 1 in one number.
+
+    Two sums in one take half the time.
+    """
     of: dict[str, list[str]] = {}
     for code in CODES:
         for word in stop_words(code):
@@ -264,4 +269,5 @@ def _languages_of() -> dict[str, tuple[tuple[str, int], ...]]:
         for word in {*same_letters(words).split(), *folded(words).split()}:
             if code not in of.setdefault(word, []):
                 of[word].append(code)
-    return {word: tuple((code, _WEIGHT // len(codes)) for code in codes) for word, codes in of.items()}
+    one = {word: (_WEIGHT // len(codes) << _COUNT_BITS) + 1 for word, codes in of.items()}
+    return {word: tuple((code, one[word]) for code in codes) for word, codes in of.items()}

@@ -59,7 +59,10 @@ def sign_terms(text: str) -> tuple[str, ...]:
     Cost:
         Linear in the text.
     """
-    return tuple(dict.fromkeys([*map(SIGN.__add__, signs(text)), *map(NUMBER.__add__, _joined(text))]))
+    found, joined = signs(text), _joined(text)
+    if not found and not joined:
+        return ()
+    return tuple(dict.fromkeys([*map(SIGN.__add__, found), *map(NUMBER.__add__, joined)]))
 
 
 def asked_terms(question: str, words: Iterable[str]) -> list[tuple[str, str]]:
@@ -86,6 +89,8 @@ def asked_terms(question: str, words: Iterable[str]) -> list[tuple[str, str]]:
 def _joined(text: str) -> list[str]:
     """Return the numbers of a text without what is between their groups, and the beginnings of its hashes."""
     out: list[str] = []
+    if _DIGIT.search(text) is None:  # most texts stop here
+        return out
     if _ANY_GROUPS.search(text) is not None:
         out += _numbers(text)
     if _ANY_HEX.search(text) is not None:

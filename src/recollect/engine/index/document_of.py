@@ -133,6 +133,7 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
     standing = sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if governs else 0
     payload, summary, above = record.to_bytes(), is_summary(record), _titles_above(record)
     micros = NO_TIME if record.time is None else microseconds(record.time)
+    manner = weight(text, assistant=role in MACHINE_ROLES, tags=tags)
     return Document(
         id=record.id,
         terms=words,
@@ -145,9 +146,9 @@ def document_of(record: Record, zone: tzinfo, digest_key: bytes | None = None) -
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + role if role else ""),
         names=_names(record.speaker) if record.speaker else (),
-        manner=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags) * (SUMMARISING if summary else 1)),
+        manner=_fixed(manner * SUMMARISING if summary else manner),
         civil=0 if record.time is None else civil_of(record.time.astimezone(zone).date()),
-        offers=offered(text)
+        offers=int(offered(text))  # plain integers: to combine flags takes longer than to find them
         | (INSTRUCTION if tags and not _INSTRUCTIONS.isdisjoint(tags) and role not in MACHINE_ROLES else 0)
         | (ASKS if only_asks(text) else 0),
         language=_NUMBER[language],

@@ -33,12 +33,12 @@ class Explained(NamedTuple):
     """What the explanation of a hit has besides its shares.
 
     Attributes:
-        index: The index of the document in the scores.
+        at: The index of the document in the scores.
         replaces: The ids of the records that it replaces.
         cosine: Its similarity in meaning, if it has one (`Why.cosine`).
     """
 
-    index: int
+    at: int
     replaces: tuple[str, ...]
     cosine: float | None
 
@@ -81,7 +81,7 @@ class Explanations:
             return
         if scores.query.postings.ending is not None:  # the time for the recall, which is over
             scores = replace(scores, query=replace(scores.query, postings=scores.query.postings._replace(ending=None)))
-        indexes = [each.index for each in self._hits]
+        indexes = [each.at for each in self._hits]
         found = zip(self._hits, scores.explained(indexes, _word, _WHOLE), strict=True)
         self._whys = [self._made(hit, shares, words) for hit, (_, shares, words) in found]
         self._scores = None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
 from recollect.common.deadlines import current
 from recollect.engine.index.vectors import NO_VECTORS, QuestionVector
 from recollect.engine.read.concise import concise
-from recollect.engine.read.explaining import Explanations, Explained
+from recollect.engine.read.explaining import Explained, Explanations
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope, searched
 from recollect.engine.read.record_loader import Records
 from recollect.engine.read.replaced import NONE_REPLACED, Replacements, replaced
@@ -43,6 +44,10 @@ from recollect.text.change import Holds
 from recollect.text.dates import NO_DATES, described
 
 _WHOLE = 1 << SHARE_BITS
+#: The name under which a table keeps the first of its documents with standing tags.
+_STANDING_FIRST = "standing first"
+#: Up to this many documents with standing tags that a question reaches are ordered one by one.
+_FEW_STANDING = 32
 #: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
 #: How many of the best documents are computed to find rivals: at first, and if too many of these can be none.
@@ -260,6 +265,11 @@ def _standing(
     records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None, lapsed: Ints
 ) -> list[Scored]:
     """Return the standing instructions and preferences that are valid: the most relevant first, then the newest."""
+    if where is None and among is None and not len(lapsed):
+        few = _few_standing(table, scores)
+        if few is not None:
+            found = records.several([number for number, _, _ in few], standing=True)
+            return [(index, total, record) for (_, index, total), record in zip(few, found, strict=True)]
     standing = table.governing if among is None else table.governing[among[table.governing]]
     if len(lapsed):
         standing = np.setdiff1d(standing, lapsed)
@@ -287,6 +297,44 @@ def _standing(
             if len(chosen) == STANDING:
                 break
     return chosen
+
+
+def _few_standing(table: Table, scores: Scores) -> list[tuple[int, int | None, int]] | None:
+    """Return what `_standing` does without a filter: the documents, with their indexes in the scores and their scores.
+
+    Those that the question does not reach come last, and which of these are first depends on the table alone. None if
+    the question reaches many, or one without a score.
+    """
+    first: list[int] | None = table.derived.get(_STANDING_FIRST)
+    if first is None:
+        first = table.derived[_STANDING_FIRST] = _first_standing(table, scores)
+    if not first:
+        return []
+    at = table.standing[scores.numbers].nonzero()[0]
+    if len(at) > _FEW_STANDING:
+        return None
+    numbers, totals = scores.numbers[at].tolist(), scores.totals_at(at).tolist() if len(at) else []
+    if min(totals, default=1) <= 0:
+        return None
+    ids, micros = table.rows.ids(numbers), table.micros[numbers].tolist()
+    ranks = [(-total, ~time, ids[number].encode()) for number, time, total in zip(numbers, micros, totals, strict=True)]
+    reached = sorted(zip(ranks, numbers, at.tolist(), totals, strict=True))
+    out: list[tuple[int, int | None, int]] = [(number, index, total) for _, number, index, total in reached]
+    out += [(number, None, 0) for number in first if number not in ids]
+    return out[:STANDING]
+
+
+def _first_standing(table: Table, scores: Scores) -> list[int]:
+    """Return the first of the documents with standing tags, if a question reaches none."""
+    numbers = table.governing
+    ones = np.ones(len(numbers), dtype=np.int64)
+
+    def best(count: int) -> tuple[Ints, Ints]:
+        indexes = scores.query.kernels.best(ones, numbers, table, count)
+        return indexes, ones[indexes]
+
+    order = ranked(best, numbers, table, STANDING)
+    return [int(numbers[index]) for index, _ in islice(order, STANDING)]
 
 
 def _hits(

@@ -50,6 +50,10 @@ class Records:
                 yield index, total, record
             page_size = min(page_size * 2, _MAX_PAGE)
 
+    def several(self, numbers: list[int], *, standing: bool = False) -> list[Record]:
+        """Return the records of some documents, cached as by `of`."""
+        return self._of(numbers, cache_of(self._table.rows, standing)) if numbers else []
+
     def all(self, numbers: Ints) -> Iterator[tuple[int, Record]]:
         """Yield the records of documents, each with its number. They are not cached."""
         for start in range(0, len(numbers), _MAX_PAGE):
@@ -75,13 +79,13 @@ class Records:
 
     def _loaded(self, numbers: Sequence[int]) -> Iterator[Record]:
         """Yield the records of documents."""
-        payload_of = self._table.rows.payload
-        payloads = {number: payload_of(number) for number in numbers}
+        rows = self._table.rows
+        payloads, ids = rows.payloads(numbers), rows.ids(numbers)
         if not all(payloads.values()):
             payloads |= self._stored([number for number, payload in payloads.items() if not payload])
         for number in numbers:
             record = record_in(payloads[number])
-            if record is None or record.id != self._table.id(number):  # the index file was tampered with
+            if record is None or record.id != ids[number]:  # the index file was tampered with
                 record = self._listed(number)
             yield record
 

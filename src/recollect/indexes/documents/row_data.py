@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints, Session
-from recollect.indexes.documents.string_table import Strings
+from recollect.indexes.documents.string_table import Pieces, Strings
 from recollect.text.folding import folded
 from recollect.text.likeness import LEAST_LETTERS, one_edit
 from recollect.text.words import MAX_WORD
@@ -27,6 +27,8 @@ class First(Protocol):
     def values(self) -> Strings: ...
     @property
     def ids(self) -> Strings: ...
+    @property
+    def payloads(self) -> Pieces: ...
 
     count: int
     columns: dict[str, NDArray[Any]]
@@ -36,7 +38,6 @@ class First(Protocol):
     def id(self, number: int) -> str: ...
     def number(self, record_id: str) -> int: ...
     def text(self, number: int) -> bytes: ...
-    def payload(self, number: int) -> bytes: ...
     def session(self, session: Session) -> int: ...
 
 
@@ -94,21 +95,29 @@ class Rows:
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return the ids of the records of some documents, by their numbers."""
-        first = self._first
-        count = 0 if first is None else first.count
-        some = list(dict.fromkeys(numbers))
-        early = [number for number in some if number < count]
-        out = dict(zip(early, first.ids.several(early), strict=True)) if first is not None and early else {}
-        if len(early) < len(some):
-            out |= {number: self._ids[number - count] for number in some if number >= count}
-        return out
+        early, later = self._parted(numbers)
+        ids = {} if self._first is None else dict(zip(early, self._first.ids.several(early), strict=True))
+        return ids | {number: self._ids[at] for number, at in later.items()}
 
     def payload(self, number: int) -> bytes:
         """Return the payload of a document's record; b"" if only the store has it."""
         if self._first is None:
             return self._payloads[number]
         count = self._first.count
-        return self._first.payload(number) if number < count else self._payloads[number - count]
+        return self._first.payloads[number] if number < count else self._payloads[number - count]
+
+    def payloads(self, numbers: Iterable[int]) -> dict[int, bytes]:
+        """Return the payloads of the records of some documents, by their numbers; b"" if only the store has one."""
+        early, later = self._parted(numbers)
+        found = () if self._first is None else map(bytes, self._first.payloads.several(early))
+        return dict(zip(early, found, strict=True)) | {number: self._payloads[at] for number, at in later.items()}
+
+    def _parted(self, numbers: Iterable[int]) -> tuple[list[int], dict[int, int]]:
+        """Return which of some documents are in the segment, and the indexes of the others in the lists here."""
+        count = 0 if self._first is None else self._first.count
+        some = dict.fromkeys(numbers)
+        early = [number for number in some if number < count]
+        return early, {} if len(early) == len(some) else {each: each - count for each in some if each >= count}
 
     def text(self, number: int) -> bytes:
         """Return the digest that the vectors of a document's text are stored under."""

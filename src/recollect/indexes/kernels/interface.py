@@ -7,7 +7,7 @@ from typing import Protocol
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.kernels.blocks import Pruned
-from recollect.indexes.kernels.types import About, Matched, Matches, Reached, Summarizing, Wanted, Weights
+from recollect.indexes.kernels.types import About, Matched, MatchRows, Reached, Summarizing, Wanted, Weights
 from recollect.indexes.words.postings import Postings
 
 
@@ -44,7 +44,7 @@ class Kernels(Summarizing, Protocol):
 
     def explained(
         self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints, ranks: Ints
-    ) -> Matches:
+    ) -> MatchRows:
         """Return the terms in these documents.
 
         Args:

@@ -102,7 +102,7 @@ class MatchRow(NamedTuple):
         share: Its share of the score, multiplied by the factor of the hit.
         own: The part of the share from the record's own text.
         title: The part of the share from the titles above the record; the rest is lent by surrounding turns.
-        begin: The begin of these turns in `Matches.lenders`; the previous ones come first, the nearest first.
+        begin: The begin of these turns in `MatchRows.lenders`; the previous ones come first, the nearest first.
         end: Their end.
     """
 
@@ -115,7 +115,7 @@ class MatchRow(NamedTuple):
     end: int
 
 
-class Matches(NamedTuple):
+class MatchRows(NamedTuple):
     """The terms in some hits.
 
     Attributes:

@@ -21,7 +21,7 @@ from recollect.indexes.kernels.types import (
     About,
     BlockLayout,
     Matched,
-    Matches,
+    MatchRows,
     Reached,
     TermSummary,
     Wanted,
@@ -179,7 +179,7 @@ class NumpyKernels:
 
     def explained(
         self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints, ranks: Ints
-    ) -> Matches:
+    ) -> MatchRows:
         found, own, mass, around, lends = _in_documents(postings, table, weights, numbers)
         titles = found.titles * factors[:, None] >> BITS
         shares = found.shares * factors[:, None] >> BITS
@@ -188,11 +188,11 @@ class NumpyKernels:
         order = np.lexsort((ranks[terms], -total, hits))
         hits, terms, total = hits[order], terms[order], total[order]
         mass, own, shares = mass[hits, terms], own[hits, terms], shares[hits, terms]
-        lenders = np.where((mass > own)[:, None], lends[hits, terms], False)  # noqa: FBT003
+        lenders = np.where((mass > own)[:, None], lends[hits, terms], False)
         ends = np.cumsum(lenders.sum(axis=1))
         parts = (hits, terms, total, shares * own // np.maximum(mass, 1), titles[hits, terms])
         rows = zip(*(part.tolist() for part in (*parts, np.concatenate([[0], ends])[:-1], ends)), strict=True)
-        return Matches(list(rows), around[hits][lenders].tolist())
+        return MatchRows(list(rows), around[hits][lenders].tolist())
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         totals = self.weigh(reached, dates, table, about)

@@ -110,9 +110,6 @@ class Segment:
         """The digests as rows, all zeros if there is none."""
         return self.texts if len(self.texts) else np.zeros((self.count, _DIGEST_BYTES), dtype=np.uint8)
 
-    def payload(self, number: int) -> bytes:
-        return self.payloads[number]
-
     def session(self, session: Session) -> int:
         return self.sessions.find(session_name(session))
 

@@ -95,7 +95,7 @@ typedef struct {
     int64_t number, words, trigram, context, session, pair, title;
 } rc_row;
 
-/* A term in a hit (`types.Matches`); the turns that lend to it are those of `lenders` from `begin` to `end`. */
+/* A term in a hit (`types.MatchRow`); the turns that lend to it are those of `lenders` from `begin` to `end`. */
 typedef struct {
     int64_t hit, term, share, own, title, begin, end;
 } rc_match;

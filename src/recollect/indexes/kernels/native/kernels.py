@@ -18,8 +18,8 @@ from recollect.indexes.kernels.types import (
     About,
     BlockLayout,
     Matched,
-    Matches,
     MatchRow,
+    MatchRows,
     Reached,
     TermSummary,
     Wanted,
@@ -115,14 +115,14 @@ class NativeKernels:
 
     def explained(
         self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints, ranks: Ints
-    ) -> Matches:
+    ) -> MatchRows:
         most = len(numbers) * len(ranks)
         rows: Ints = np.empty((most, _OF_MATCH), dtype=np.int64)
         lenders: Ints = np.empty(_STEPS * most, dtype=np.int64)
         arguments = *_question(postings, table, weights), *map(ints, (numbers, factors, ranks, rows, lenders))
         count = check(lib.rc_explained(*arguments), postings.ending)
         found = rows[:count].tolist()
-        return Matches(found, lenders[: max([row[-1] for row in found], default=0)].tolist())
+        return MatchRows(found, lenders[: max([row[-1] for row in found], default=0)].tolist())
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         count = len(reached.numbers)
