@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
 
 import pytest
 from bench.prompts.__main__ import SETS
@@ -114,6 +116,83 @@ class TestRivals:
         say(memory, *self.CAR)
         monkeypatch.setattr(recalling, "_contest", lambda question, view, span: None)
         assert ids(memory, "What do I drive these days?")[0] == "0"
+
+
+@pytest.mark.in_process
+class TestRivalsOfMany:
+    """Rivals are looked for among the best documents: more than are needed need not be scored."""
+
+    QUESTIONS = (
+        "What do I drive now?",
+        "What did I drive before the Volvo?",
+        "What did I drive in March 2026?",
+        "Where do I drive to?",
+        "What do I eat these days?",
+    )
+
+    def many(self, share_of_questions: float) -> Memory:
+        """Turns of a year about what is driven and eaten, some of which only ask, and some of which are over."""
+        memory = memory_on(MemoryStore(), clock=lambda: NOW)
+        draw = Random(5)
+        turns = []
+        for number in range(2600):
+            verb, what = draw.choice([("drive", "car bus Volvo Skoda van".split()), ("eat", "rice soup bread".split())])
+            text = f"I {verb} a {draw.choice(what)} to the {draw.choice('lake city office shop'.split())}"
+            asks = draw.random() < share_of_questions
+            turns.append(
+                {
+                    "content": f"Where do I {verb} my {draw.choice(what)}?"
+                    if asks
+                    else text + " on most days" * draw.randrange(3),
+                    "kind": "conversation",
+                    "role": "user",
+                    "user": draw.choice(["ana", "ben"]),
+                    "conversation": f"c{number // 20}",
+                    "time": datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=3 * number),
+                    **({"valid_to": datetime(2026, 5, 1, tzinfo=UTC)} if number % 700 == 1 else {}),
+                }
+            )
+        memory.remember_all(turns)
+        return memory
+
+    @pytest.mark.parametrize("share_of_questions", [0.1, 0.97])
+    def test_they_are_the_same_as_among_all_documents(
+        self, share_of_questions: float, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory = self.many(share_of_questions)
+        decided = []
+        of_best = recalling._of_best
+
+        def noted(*arguments: Any) -> Any:
+            found = of_best(*arguments)
+            decided.append(found is not None)
+            return found
+
+        for where in (None, "user=ana"):
+            for question in self.QUESTIONS:
+                monkeypatch.setattr(recalling, "_of_best", noted)
+                few = memory.recall(question, where=where).to_json()
+                monkeypatch.setattr(recalling, "_of_best", lambda *_: None)
+                assert few == memory.recall(question, where=where).to_json()
+        assert any(decided)
+        shares = [hit.why.shares for question in self.QUESTIONS for hit in memory.recall(question)]
+        assert any("prevails" in each for each in shares)
+
+    def test_few_documents_are_scored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        memory = self.many(0.1)
+        sizes: dict[bool, int] = {}
+        standing = recalling._standing
+        for pruned in (True, False):
+
+            def noted(*arguments: Any, pruned: bool = pruned) -> Any:
+                sizes[pruned] = len(arguments[2].numbers)
+                return standing(*arguments)
+
+            monkeypatch.setattr(recalling, "_standing", noted)
+            if not pruned:
+                monkeypatch.setattr(recalling, "_of_best", lambda *_: None)
+            memory.recall("Where do I drive a van now?")
+        assert sizes[True] < sizes[False] / 2
 
 
 class TestQuestions:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date, tzinfo
 from typing import NamedTuple
 
 from recollect.agents.learned import LearnedFact, refused
+from recollect.common.regexes import regex
 from recollect.facets.entities.graph import entity_id
 from recollect.memory.manager.contradictions import ATTRIBUTE
 from recollect.models.learning import StatedFact
@@ -23,7 +23,7 @@ _HIDDEN = "***"
 #: How a model may name the user, and what names nothing.
 _USERS = frozenset(("user", "i", "me", "myself", "user's", "users"))
 _NO_NAMES = frozenset("he she it they we you him her them this that someone unknown none null n/a".split())
-_LETTER = re.compile(r"\w")
+_LETTER = regex(r"\w")
 
 
 class TurnsToRead(NamedTuple):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import math
 import os
-import re
 import sys
 from array import array
 from collections.abc import Callable
 from typing import Any, TypeGuard, TypeVar
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 
 #: The longest `ttl`, in seconds: a hundred years.
@@ -25,7 +25,7 @@ MAX_TIMEOUT_S = 86_400
 MAX_COUNT = 2**62
 
 #: How an address begins, also one that was taken for a path. A single letter is a drive.
-_SCHEME = re.compile("([a-z][a-z0-9+.-]+):/")
+_SCHEME = regex("([a-z][a-z0-9+.-]+):/")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

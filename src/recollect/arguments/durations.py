@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_TEXT = re.compile(r"([0-9]{1,9})([smhdw])", re.ASCII)
+_TEXT = regex(r"([0-9]{1,9})([smhdw])", re.ASCII)
 #: A hundred years, which is also the longest time to live of a record.
 _LONGEST_S = 3_155_760_000
 

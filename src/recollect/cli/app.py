@@ -27,6 +27,7 @@ import click
 from recollect._version import __version__
 from recollect.calls.calls import zone_of_store
 from recollect.calls.owners import Owners
+from recollect.common.regexes import regex
 from recollect.common.zones import zone_of
 from recollect.errors import InvalidArgumentError, RecollectError, SecretNeededError, StoreMissingError
 from recollect.filters import parse
@@ -53,7 +54,7 @@ TOKEN_VARIABLE = "RECOLLECT_TOKEN"
 #: How the addresses of servers begin (`recollect serve`).
 SERVERS = ("unix://", "http://", "https://")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BYTES = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_BYTES = regex(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import time
 from bisect import bisect_right
 from collections import Counter
@@ -19,10 +18,11 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, count_option, print_json
+from recollect.common.regexes import regex
 from recollect.errors import UnsupportedError
 from recollect.memory import Memory
 
-_WORD = re.compile(r"\w+(?:'\w+)?")
+_WORD = regex(r"\w+(?:'\w+)?")
 _SHARES = (50, 95, 99)
 _BUCKETS, _WIDEST = 12, 60
 

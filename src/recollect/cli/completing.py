@@ -13,6 +13,7 @@ from typing import Protocol
 from click.shell_completion import CompletionItem
 
 from recollect.cli.render import ids_that_begin
+from recollect.common.regexes import regex
 from recollect.errors import RecollectError
 from recollect.filters.text_form import FIELDS
 from recollect.memory import Memory
@@ -21,8 +22,8 @@ from recollect.memory import Memory
 _MOST = 50
 #: The fields whose values are few, so that they are offered.
 _LISTED = ("kind", "user", "agent", "conversation", "speaker", "role", "entity", "source", "tag")
-_VALUE = re.compile(rf"(.*?\b({'|'.join(_LISTED)})\s*!?=\s*)([^\s()=]*)", re.DOTALL)
-_FIELD = re.compile(r"(|.*[\s(])([a-z_]*)", re.DOTALL)
+_VALUE = regex(rf"(.*?\b({'|'.join(_LISTED)})\s*!?=\s*)([^\s()=]*)", re.DOTALL)
+_FIELD = regex(r"(|.*[\s(])([a-z_]*)", re.DOTALL)
 
 
 class Opens(Protocol):

@@ -9,16 +9,16 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 
 #: A command of ours.
-_OURS = re.compile(r"('[^']*'|\S+) (-P )?-m recollect hooks run (claude-code|codex)\b")
+_OURS = regex(r"('[^']*'|\S+) (-P )?-m recollect hooks run (claude-code|codex)\b")
 _UNCHANGED = "nothing was changed"
 #: The event at which a session begins, of all clients.
 START = "SessionStart"

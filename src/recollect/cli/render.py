@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recollect.common.regexes import regex
 from recollect.common.reprs import line, short_id
 from recollect.engine.facets import called
 from recollect.engine.history_results import Difference
@@ -258,7 +258,7 @@ _SHOWN, _ACCEPTED = 8, 4
 _PAGE = 5000
 #: Maximum number of candidates that are listed.
 _NAMED = 5
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = regex(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:

@@ -12,13 +12,14 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import BytesText, Settings, app, common, print_json
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from recollect.sizing import Phase, Simulated, SizePlan
 
 F = TypeVar("F", bound=Callable[..., Any])
-_COUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[0-9]{1,2})?", re.IGNORECASE)
+_COUNT = regex(r"[0-9]+(?:\.[0-9]+)?(?:e[0-9]{1,2})?", re.IGNORECASE)
 
 
 class CountText(click.ParamType[int]):

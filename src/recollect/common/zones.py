@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
@@ -16,11 +15,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 
 #: The environment variable with the time zone of stores that are created.
 ZONE_VARIABLE = "RECOLLECT_ZONE"
-_OFFSET = re.compile(r"([+-])([01][0-9]|2[0-3]):?([0-5][0-9])")
+_OFFSET = regex(r"([+-])([01][0-9]|2[0-3]):?([0-5][0-9])")
 _UTC_NAMES = frozenset(("utc", "z", "etc/utc", "gmt", "etc/gmt"))
 
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from recollect import Record
+from recollect.common.regexes import regex
 from recollect.compat.objects import VALUE, clean, object_metadata, value_of
 from recollect.compat.stored_json import loaded, safe_name, unlettered
 
@@ -31,8 +32,8 @@ _ID_BYTES, _NAME_BYTES = 200, 900
 #: A text of fewer words is indexed with its key, of which it may be the only explanation: "colour: blue".
 _FEW_WORDS = 4
 #: What separates labels, and what no name of a record may contain. A label in which it occurs is quoted.
-_QUOTES = re.compile(r"(?:%[0-9a-f]{2})+")
-_QUOTED = re.compile(r"[%/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_QUOTES = regex(r"(?:%[0-9a-f]{2})+")
+_QUOTED = regex(r"[%/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 I = TypeVar("I", bound="Item")  # noqa: E741 - an item
 

@@ -7,11 +7,11 @@ numbers and flags are there once more, for filters (`compat.conditions`).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from recollect import Record
+from recollect.common.regexes import regex
 from recollect.compat.stored_json import is_text, loaded, stored
 
 #: The names in the metadata: the object, the values that filters compare, and whether there are others.
@@ -22,7 +22,7 @@ _COMPARED = 256
 #: How many objects within each other are compared in the index.
 _DEPTH = 8
 _INT64 = range(-(2**63), 2**63)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = regex(r"[\ud800-\udfff]")
 
 
 def object_metadata(value: Mapping[str, Any], policies: Any) -> dict[str, Any]:

@@ -17,13 +17,13 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-import re
 import secrets
 from collections.abc import Mapping
 from datetime import timedelta
 
 import recollect
 from recollect import Batch, Hit, Record
+from recollect.common.regexes import regex
 from recollect.compat.files import FileChanges, Files, path_of, text_of
 from recollect.compat.opening import Closing, Place, opened
 from recollect.compat.stored_json import loaded, safe_name, stored, unlettered
@@ -48,9 +48,9 @@ __all__ = ["RecollectMemoryStore"]
 
 _NAME = "pydantic-ai"
 #: A name in a path, and the longest metadata of a write, as the stores of the harness have them.
-_SEGMENT = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+_SEGMENT = regex(r"[A-Za-z0-9_.-]{1,200}")
 _MAX_METADATA_CHARS = 4096
-_ROOT = re.compile(r"(/[A-Za-z0-9_.-]+)+")
+_ROOT = regex(r"(/[A-Za-z0-9_.-]+)+")
 #: The kind of the records that say what an operation did.
 _RECEIPT = "operation"
 #: The names in their metadata, and of what a file has besides its text: the token of a version is new with each write,

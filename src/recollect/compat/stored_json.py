@@ -8,13 +8,13 @@ found under another name. So values are redacted before they become text, and na
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.errors import RejectedError
 from recollect.policies import redact, redact_json
 
-_LETTERS = re.compile(r":(?:[a-p]{2})*")
+_LETTERS = regex(r":(?:[a-p]{2})*")
 
 
 def stored(value: Any, policies: Any) -> str:

@@ -21,8 +21,8 @@ import base64
 import hashlib
 import hmac
 import json
-import re
 
+from recollect.common.regexes import regex
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.ledger.commits import Branch
@@ -31,8 +31,8 @@ from recollect.stores.values import SortKey
 _ROUNDS = 4
 _HALF, _SALT = 8, 4
 _NONCE = 16
-_TOKEN = re.compile(r"[0-9a-f]{32}")
-_SEQ = re.compile(r"[0-9]{1,18}")
+_TOKEN = regex(r"[0-9a-f]{32}")
+_SEQ = regex(r"[0-9]{1,18}")
 
 
 class Cursors:

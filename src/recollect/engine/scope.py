@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import combinations, count
 from typing import Any, Literal, NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
 from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothing
 from recollect.ledger.commits import Branch
@@ -28,9 +29,9 @@ from recollect.text.unicode import nfc
 QUALIFIED_PREFIX = "@"
 #: A longer qualifier, in bytes, is replaced by a digest, so that there is room for the id itself.
 _MAX_QUALIFIER_BYTES = 100
-_RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
-_QUALIFIER = re.compile(f"({QUALIFIED_PREFIX}[a-z]+=[^&/]*(?:&[a-z]+=[^&/]*)*)(?:&[0-9]+)?/")
-_NUMBER_AND_ID = re.compile(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{QUALIFIED_PREFIX}].*)", re.DOTALL)
+_RESERVED = regex("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
+_QUALIFIER = regex(f"({QUALIFIED_PREFIX}[a-z]+=[^&/]*(?:&[a-z]+=[^&/]*)*)(?:&[0-9]+)?/")
+_NUMBER_AND_ID = regex(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{QUALIFIED_PREFIX}].*)", re.DOTALL)
 
 
 class Scope(NamedTuple):

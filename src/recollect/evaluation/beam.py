@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.arguments.checks import is_integer
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.importers.base import (
     LEADS_OUT,
@@ -33,8 +34,8 @@ from recollect.records.record import record_id
 
 _CHAT = "chat.json"
 # Mostly "->-> 1,1"; "->-> 3,8)" and "->-> 2,N/A" occur.
-_SUFFIX = re.compile(r"(?<!\s)\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)\)?\s*\Z")
-_ANCHOR = re.compile(r"\s*([a-z]+)-([0-9]{1,2})-([0-9]{4})\s*", re.IGNORECASE)
+_SUFFIX = regex(r"(?<!\s)\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)\)?\s*\Z")
+_ANCHOR = regex(r"\s*([a-z]+)-([0-9]{1,2})-([0-9]{4})\s*", re.IGNORECASE)
 
 
 class Beam:

@@ -11,7 +11,6 @@ header, by the ranking of `Memory.recall` and by those of peers.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 from recollect.evaluation.datasets import DataSet, EvaluationQuestion
 from recollect.evaluation.retrievers import PEERS, Recollect, Retriever
@@ -30,7 +30,7 @@ from recollect.text.english import STOP_WORDS
 
 #: Tokens of a header in the plain method.
 _HEADER = 10
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex(r"[^\W_]+")
 _STOPPED = frozenset(word.replace("'", "") for word in STOP_WORDS)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.arguments.checks import is_integer
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError
 from recollect.evaluation.beam import Beam
 from recollect.evaluation.locomo import LoCoMo
@@ -25,8 +26,8 @@ from recollect.memory import Memory
 
 #: LoCoMo's categories. Its paper reports the last, questions without an answer, separately.
 LOCOMO_CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
-_DIALOGUE_ID = re.compile(r"D\s*:?\s*(\d+)\s*:\s*(\d+)")
-_MEMDAILY_TIME = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d{2})")
+_DIALOGUE_ID = regex(r"D\s*:?\s*(\d+)\s*:\s*(\d+)")
+_MEMDAILY_TIME = regex(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d{2})")
 
 
 @dataclass(frozen=True, slots=True)

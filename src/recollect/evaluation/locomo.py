@@ -13,14 +13,15 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidRecordError
 from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json, local
 from recollect.quoting import printable
 from recollect.records.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 
-_SESSION = re.compile(r"session_([0-9]{1,9})")
-_DATE_TIME = re.compile(
+_SESSION = regex(r"session_([0-9]{1,9})")
+_DATE_TIME = regex(
     r"\s*([0-9]{1,2}):([0-9]{2})\s*([ap])m\s+on\s+([0-9]{1,2})\s+([a-z]+)\s*,?\s*([0-9]{4})\s*", re.IGNORECASE
 )
 

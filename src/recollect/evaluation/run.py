@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect._version import __version__
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation.datasets import DataSet, EvaluationQuestion
 from recollect.evaluation.retrievers import PEERS, Recollect, Retriever, imported
@@ -287,7 +288,7 @@ def _reliability(axes: Any, bins: list[dict[str, float]]) -> None:
     axes.grid(alpha=0.3)
 
 
-_WORD = re.compile(r"[^\W\d_]{5,}")
+_WORD = regex(r"[^\W\d_]{5,}")
 
 
 def mistyped(text: str, chance: float, seed: int = 0) -> str:

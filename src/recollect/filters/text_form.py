@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, TypeAlias
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError, InvalidFilterError, InvalidRecordError
 from recollect.filters.tree import (
     LINK_FIELDS,
@@ -67,7 +68,7 @@ _PARAMETER = "?"
 
 # A word is quoted as a whole in single quotes, or has parts in double quotes. In a bare word a single quote is literal,
 # but not at its start: there a quote that is not closed is more likely a mistake.
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"""\s*(?:([()])|(!=|>=|<=|=|~|<|>)|("""
     r"""(?:meta\.)?'(?:[^'\\]|\\.)*'(?=[\s()=!~<>]|\Z)|(?!(?:meta\.)?')"""
     r"""(?:\['(?:[^'\\]|\\.)*'\]|"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))""",
@@ -91,12 +92,12 @@ FIELDS = (*sorted((*TEXT_FIELDS, *(name for name in _OPERATORS if name != "meta.
 _COMPARED = {"=": "equals", "~": "contains", ">": "above", ">=": "at_least", "<": "below", "<=": "at_most"}
 _LISTED = {"in": "one_of", "any": "any_of", "all": "all_of"}
 #: A value of a list, and what follows it.
-_ITEM = re.compile(
+_ITEM = regex(
     r"""\s*('(?:[^'\\]|\\.)*'|(?!')(?:"(?:[^"\\]|\\.)*"|[^\s,()"])+)\s*([,)])""",
     re.DOTALL,
 )
 #: One key of a path in an object.
-_STEP = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\[\]"']*)\]""", re.DOTALL)
+_STEP = regex(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\[\]"']*)\]""", re.DOTALL)
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
 _LAST = datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 

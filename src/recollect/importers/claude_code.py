@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.importers.transcripts import (
     OF_FORKED,
     OF_PROGRAM,
@@ -25,17 +26,17 @@ from recollect.importers.transcripts import (
 from recollect.records.messages.parts import listed
 
 #: How texts begin that the program puts into the role of the user, and what it puts into others.
-_OF_PROGRAM = re.compile(
+_OF_PROGRAM = regex(
     r"\s*(<(command-|local-command-|bash-|task-notification|user-memory|teammate-message|agent-message)"
     r"|Caveat: The messages below|\[Request interrupted|Another Claude session sent a message"
     r"|This session is being continued from a previous conversation)"
 )
-_REMINDER = re.compile(
+_REMINDER = regex(
     r"<(system-reminder|ide_selection|ide_opened_file|ide_diagnostics)>(?:(?!<\1>).)*?</\1>\s*", re.DOTALL
 )
 #: The name of a command of the user, and what the user wrote after it.
-_COMMAND = re.compile(r"<command-name>([^<]{1,200})</command-name>")
-_COMMAND_ARGUMENTS = re.compile(r"<command-args>(.*)</command-args>", re.DOTALL)
+_COMMAND = regex(r"<command-name>([^<]{1,200})</command-name>")
+_COMMAND_ARGUMENTS = regex(r"<command-args>(.*)</command-args>", re.DOTALL)
 #: Lines with the title of the session, the later ones being better, and the key of it.
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _ABOUT = ("cwd", "gitBranch", "version")

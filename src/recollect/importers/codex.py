@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError
 from recollect.importers.base import parse_json
 from recollect.importers.transcripts import (
@@ -34,20 +35,20 @@ from recollect.records.messages import UnreadableError
 from recollect.records.messages.parts import THOUGHTS
 
 #: How texts begin that the program puts into the role of the user.
-_OF_PROGRAM = re.compile(
+_OF_PROGRAM = regex(
     r"\s*(<(environment_context|user_instructions|permissions|collaboration_mode|turn_aborted|subagent|skill"
     r"|INSTRUCTIONS|user_shell_command|user_action|recommended_plugins)|# AGENTS\.md instructions)"
 )
 #: What an editor puts before the words of the user.
 _OF_EDITOR, _REQUEST = "# Context from my IDE setup:", re.compile(r"^## My request(?: for Codex)?:", re.MULTILINE)
-_FOLDER = re.compile(r"<cwd>([^<\n]+)</cwd>")
+_FOLDER = regex(r"<cwd>([^<\n]+)</cwd>")
 _ITEMS = ("message", "reasoning")
 #: Who else than the user may begin a session.
 _OTHERS = ("guardian_review", "subagent")
 _ABOUT = ("cwd", "cli_version", "originator", "forked_from_id")
 #: The folders of `~/.codex` with transcripts.
 _FOLDERS = ("sessions", "archived_sessions")
-_ID = re.compile(r"[0-9A-Za-z-]{8,64}")
+_ID = regex(r"[0-9A-Za-z-]{8,64}")
 
 
 class Codex(Transcripts):

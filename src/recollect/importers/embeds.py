@@ -15,25 +15,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from recollect.common.regexes import regex
 from recollect.records.messages.parts import LONGEST_BASE64
 
 #: The suffixes of pictures that are stored with the notes that embed them.
 PICTURES = (".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
-_DATA = re.compile(rf"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.+=-]+)*);base64,([A-Za-z0-9+/=_-]{{{LONGEST_BASE64},}})")
+_DATA = regex(rf"data:([\w.+-]+/[\w.+-]+)?((?:;[\w.+=-]+)*);base64,([A-Za-z0-9+/=_-]{{{LONGEST_BASE64},}})")
 #: The text of a picture before its address, in Markdown and in HTML.
-_CAPTION = re.compile(
-    r"(?:!\[([^\]\n]{0,300})\]\(<?|<img\b[^>\n]{0,300}?\balt=\"([^\"\n]{0,300})\"[^>\n]{0,300}src=\")$"
-)
+_CAPTION = regex(r"(?:!\[([^\]\n]{0,300})\]\(<?|<img\b[^>\n]{0,300}?\balt=\"([^\"\n]{0,300})\"[^>\n]{0,300}src=\")$")
 #: Fenced code, to its end or that of the text; and code within a line.
-_CODE = re.compile(
+_CODE = regex(
     r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(?<!`)(`++)[^\n]{0,1000}?(?<!`)\2(?!`)",
     re.DOTALL | re.MULTILINE,
 )
-_LINK = re.compile(
+_LINK = regex(
     r"(?P<embedded>!?)(?:\[\[(?P<wiki>[^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|(?P<shown>[^\[\]\n]*))?\]\]"
     r"|\[(?P<text>[^\[\]\n]*)\]\((?:<(?P<angled>[^<>\n]+)>|(?P<target>[^\s()<>]+))(?:\s+[\"'(][^\n]{0,300}?[\"')])?\))"
 )
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#")
+_ADDRESS = regex(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#")
 
 
 class Media(NamedTuple):

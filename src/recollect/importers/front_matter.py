@@ -14,6 +14,7 @@ from datetime import date, datetime, time, tzinfo
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from recollect.common.regexes import regex
 from recollect.records.frozen import INT64
 from recollect.records.messages.values import UnreadableError, instant, kind_of
 from recollect.text.unicode import nfc
@@ -34,7 +35,7 @@ _SCALARS = {
 #: The names of the date of a document, the best first.
 _DATES = ("date", "created", "created_at", "creation_date", "date created", "creation date", "created at")
 #: A space before the offset of a time, which YAML allows and ISO 8601 does not.
-_SPACE = re.compile(r"[ \t]+(?=Z$|[-+][0-9:]+$)")
+_SPACE = regex(r"[ \t]+(?=Z$|[-+][0-9:]+$)")
 
 
 def parse(text: str) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ A folder of Qdrant's local mode is not read: its points are pickled, and loading
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from recollect.arguments.checks import is_number
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError
 from recollect.importers.base import (
     Damage,
@@ -59,7 +59,7 @@ _EVENT = ("id", "memory_id", "event", "is_deleted", "actor_id", "role", *_NEW, *
 _MESSAGE = ("id", "session_scope", "role", "content", "name", "created_at")
 #: The file in which Qdrant's local mode has the points of a collection.
 _STORAGE = "storage.sqlite"
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = regex(r"\d{4}-\d\d-\d\d")
 #: A program that prints the points of a folder, one in each line, where mem0 or qdrant-client is installed.
 EXPORT = (
     "import json, sys, qdrant_client; client = qdrant_client.QdrantClient(path=sys.argv[1]); "

@@ -6,20 +6,20 @@ the import would make a question of last year the newest. The report counts them
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.importers.base import Damage, Item
 from recollect.records.messages.values import UnreadableError, instant
 
 #: The names under which exports state the time of a conversation, the best first.
 _NAMES = ("create_time", "created_at", "created", "start_time", "timestamp", "date", "update_time", "updated_at")
 #: A day at the begin of the name of a file: daily notes.
-_DAY = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_DAY = regex(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
 def time_of_conversation(about: Mapping[str, Any], zone: tzinfo) -> datetime | None:

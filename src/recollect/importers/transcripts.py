@@ -9,7 +9,6 @@ wrote into the conversation, thoughts, and the sessions of subagents are not imp
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError
 from recollect.importers.base import (
     Damage,
@@ -45,7 +45,7 @@ MOST_OF_RESULT, _MOST_OF_TEXT = 4000, 1000
 _SECRETS = ("secret",)
 #: Bytes at the start and at the end of a file in which its first and last time are looked for.
 _MOST_OF_TIMES = 100_000
-_TIME = re.compile(rb'"timestamp": ?"([0-9T:.-]{10,40}Z)"')
+_TIME = regex(rb'"timestamp": ?"([0-9T:.-]{10,40}Z)"')
 #: What is counted.
 HIDDEN, OF_PROGRAM, OF_SUBAGENTS = "secrets, which are hidden", "texts of the program itself", "turns of subagents"
 OF_FORKED = "turns of the session that was forked"

@@ -14,6 +14,7 @@ from pathlib import Path
 from recollect.arguments.checks import MAX_COUNT, is_integer
 from recollect.arguments.signatures import named
 from recollect.calls.calls import RecollectWarning
+from recollect.common.regexes import regex
 from recollect.common.zones import ZONE_VARIABLE, name_of, zone_of, zone_of_machine
 from recollect.engine.call_log import OnCall
 from recollect.engine.core import INDEX_BYTES
@@ -48,7 +49,7 @@ VECTOR_BYTES_VARIABLE = "RECOLLECT_VECTOR_BYTES"
 STORES = "recollect.stores"
 _MOST_OF_ADDRESS = 300
 #: A path that is more likely the address of a server without its scheme, or several.
-_SERVER = re.compile(
+_SERVER = regex(
     r"([^/]*@[^/]+:\d{1,5}|(localhost|\d{1,3}(\.\d{1,3}){3}|([\w-]+\.)+(?!db|sqlite)[a-z]{2,}|\[[0-9a-f:]+\]):\d{2,5})"
     r"([/,].*)?|[^/]*\b(host|dbname|password)\s*=[^/]*",
     re.IGNORECASE | re.DOTALL,

@@ -11,12 +11,12 @@ A model's arguments are not trusted: they are checked, and an error is answered 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from recollect.arguments.tools import Mismatch, Tool, boolean, integer, mapping, mismatches, number, schema, string
 from recollect.calls.calls import stored
+from recollect.common.regexes import regex
 from recollect.engine.results import Outcome
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
@@ -36,7 +36,7 @@ _MOST_RESULTS, _LONGEST = 50, 4000
 #: The kinds that a model may state.
 _KINDS = ("user_fact", "knowledge", "task")
 Json = dict[str, Any]
-_PREFIX = re.compile(r"[A-Za-z0-9_-]{0,40}")
+_PREFIX = regex(r"[A-Za-z0-9_-]{0,40}")
 
 
 def _limit(default: int) -> Json:

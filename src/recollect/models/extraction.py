@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from recollect.arguments.checks import is_number
+from recollect.common.regexes import regex
 from recollect.errors import ModelError, ModelReplyError
 from recollect.models.base import completed
 from recollect.models.environment import Prompted
@@ -24,10 +25,10 @@ DEEPEST, _MOST = 512, 1000
 _LONGEST_NAME, _LONGEST_FACT = 200, 4000
 _REPLY_TOKENS = 4096
 #: What a model thinks before it replies.
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHT = regex(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 #: A code fence. Its end may be missing.
-_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n?")
-_BRACKETS = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_FENCE = regex(r"```[a-zA-Z]*[ \t]*\r?\n?")
+_BRACKETS = regex(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 class ModelExtractor(Prompted):

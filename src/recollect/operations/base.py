@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_text
 from recollect.arguments.json_form import JsonForm
+from recollect.common.regexes import regex
 from recollect.errors import (
     InvalidArgumentError,
     InvalidOperationError,
@@ -31,7 +31,7 @@ from recollect.text.unicode import nfc
 
 #: The value of `expect` that requires that no record exists.
 ABSENT = "absent"
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH = regex(r"[0-9a-f]{64}")
 #: Maximum length of the name of a branch, in bytes.
 MAX_BRANCH_BYTES = 100
 #: What a client needs to be allowed, from the least to the greatest: each includes those before it. To administer is to

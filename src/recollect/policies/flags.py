@@ -15,26 +15,26 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
 
+from recollect.common.regexes import regex
+
 #: What is found: a verb in the imperative that is for a model, words to or about a model or its user, and text that a
 #: reader does not see or that poses as other letters.
 Signal: TypeAlias = Literal["imperative", "addresses", "hidden"]
 #: Longer texts are searched in their first and last characters.
 _MOST_CHARACTERS = 100_000
 #: A comment with an order in it, or of more than a few words.
-_COMMENT = re.compile(
-    r"<!--(?P<html>.{0,2000}?)-->|^\[//\]:\s*#\s*\((?P<md>.{0,2000}?)\)\s*$", re.DOTALL | re.MULTILINE
-)
+_COMMENT = regex(r"<!--(?P<html>.{0,2000}?)-->|^\[//\]:\s*#\s*\((?P<md>.{0,2000}?)\)\s*$", re.DOTALL | re.MULTILINE)
 _LEAST_WORDS = 5
 #: Styles that make text invisible, and notes that it is.
-_INVISIBLE = re.compile(
+_INVISIBLE = regex(
     r"(?:font-size\s*:\s*0|display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?:\D|$)"
     r"|color\s*:\s*(?:#fff(?:fff)?|white)\b)",
     re.IGNORECASE,
 )
 #: A picture whose address has room for what a model knows.
-_PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\((?P<address>[^)\s]{0,1000})\)")
-_CARRIES = re.compile(r"\{|%7B|[A-Z]_[A-Z]")
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_PICTURE = regex(r"!\[[^\]\n]{0,200}\]\((?P<address>[^)\s]{0,1000})\)")
+_CARRIES = regex(r"\{|%7B|[A-Z]_[A-Z]")
+_WORD = regex(r"[^\W\d_]{2,}")
 #: Letters of other scripts that look like Latin ones.
 _SCRIPTS = ("CYRILLIC", "GREEK")
 #: A soft hyphen within a word, and what joins letters of scripts that need it.

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.patterns import expanded
 
 FILES = ("secrets_by_form.toml", "secrets_by_name.toml", "people.toml")
@@ -25,7 +26,7 @@ _ASCII |= dict.fromkeys("“”„«»", '"') | dict.fromkeys("‘’‚‹›",
 _DIGITS = frozenset(string.digits)
 #: What no reader sees: colours and other sequences of a terminal, characters without a width, the soft hyphen.
 _UNSEEN_STARTS = "\x1b\u00ad\u200b\u2060\ufeff"
-_UNSEEN = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b[()][A-Z0-9]|[\u00ad\u200b\u2060\ufeff]")
+_UNSEEN = regex(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b[()][A-Z0-9]|[\u00ad\u200b\u2060\ufeff]")
 
 
 class FoldedText:

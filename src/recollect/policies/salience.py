@@ -27,6 +27,7 @@ from importlib.resources import files
 from itertools import dropwhile, islice, product
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 from recollect.text.folding import folded
 from recollect.text.unicode import normalized
@@ -40,10 +41,10 @@ SHORTEST, LONG = 8, 60
 SCORES = {"path": 0.0, "short": 0.0, "narration": 0.1, "other": 0.5, "fact": 0.8, "signal": 1.0}
 _LEAST = {"off": 0.0, "normal": 0.5, "strict": 0.8}
 #: Characters of scripts whose words have few characters.
-_DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_HANGUL = re.compile("[\uac00-\ud7a3]")
-_SENTENCE_END = re.compile(r"[.!?\u2026]+|[\u3002\uff01\uff1f\n\r]")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_DENSE = regex("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_HANGUL = regex("[\uac00-\ud7a3]")
+_SENTENCE_END = regex(r"[.!?\u2026]+|[\u3002\uff01\uff1f\n\r]")
+_WORD = regex(r"[^\W_]+(?:'[^\W_]+)*")
 #: Maximum number of words of importance that a verdict lists.
 _MOST_FOUND = 5
 #: Ends of file names that have no path before them. Others may be host names or abbreviations.

@@ -8,10 +8,10 @@ the same stays the record that it is, even if it moved. What was added to a reco
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.records.identity import numbered_ids
 from recollect.records.names import MAX_ID_BYTES
 from recollect.records.record import Record
@@ -25,9 +25,9 @@ _METADATA = (
     "caption", "start", "end",
 )  # fmt: skip
 #: What an id that was chosen in a scope begins with, as callers outside of the scope see it (`engine.scope`).
-_QUALIFIER = re.compile(r"@[^/]*/")
+_QUALIFIER = regex(r"@[^/]*/")
 #: The counters at the end of an id.
-_COUNTERS = re.compile(r"(?:-\d+)+$")
+_COUNTERS = regex(r"(?:-\d+)+$")
 
 
 class PieceNames:

@@ -6,9 +6,9 @@ release stored with another form keeps its bytes, which its hash covers, and is 
 
 from __future__ import annotations
 
-import re
 from typing import Any, TypeGuard
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidRecordError
 from recollect.text.unicode import has_surrogate, nfc
 
@@ -20,7 +20,7 @@ MAX_NAME_BYTES = 1000
 NAMES = frozenset(
     ("media_type", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source", "language")
 )
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def is_plain(value: object, most: int) -> TypeGuard[str]:

@@ -14,13 +14,14 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 
 #: Names by which this machine reaches itself.
 _OWN_NAMES = frozenset(("localhost", "127.0.0.1", "[::1]"))
-_HOST = re.compile(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+_HOST = regex(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 #: An origin as browsers send it.
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([\w.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
+_ORIGIN = regex(r"[a-z][a-z0-9+.-]*://([\w.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
 
 
 def address_of(text: str) -> tuple[str, int]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import secrets
 import time
 import tomllib
@@ -25,6 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError, RecollectError, TokenError
 from recollect.operations import MAIN
 from recollect.operations.base import ADMIN
@@ -35,7 +35,7 @@ _log = logging.getLogger("recollect.server")
 _KEYS = frozenset(("name", "hash", "right", "namespaces", "branches", "scope", "origin"))
 #: In place of the names of branches: all of them.
 _ALL = "*"
-_HASH = re.compile("sha256:[0-9a-f]{64}")
+_HASH = regex("sha256:[0-9a-f]{64}")
 #: The largest file of tokens, in bytes.
 _MOST_BYTES = 2**20
 #: Seconds between two looks at whether the file has changed.

@@ -31,6 +31,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import yaml
 
+from recollect.common.regexes import regex
 from recollect.errors import ImportFormatError, InvalidArgumentError
 from recollect.sim.fields import ScenarioFields, checked_text
 
@@ -41,7 +42,7 @@ BRAINS = ("state-machine", "chat")
 MAX_AGENTS = 1_000_000
 #: Maximum size of the file of a scenario, in bytes.
 _MAX_BYTES = 1 << 18
-_DURATION = re.compile(r"ticks:\s*([0-9]{1,15})\s*", re.ASCII)
+_DURATION = regex(r"ticks:\s*([0-9]{1,15})\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import re
 from enum import IntFlag
 from functools import lru_cache
 
+from recollect.common.regexes import regex
 from recollect.text.unicode import occurs
 from recollect.text.words import letters
 
@@ -39,7 +40,7 @@ _MONTHS = "january|february|march|april|june|july|august|september|october|novem
 _SINGLE = f"yesterday|today|tonight|tomorrow|recently|ago|since|weekend|{_WEEKDAYS}|{_MONTHS}"
 _BEFORE_TIMES = "last|next|this|past|every"
 _TIMES = "day|night|morning|afternoon|evening|week|month|year|spring|summer|autumn|fall|winter"
-_TIME = re.compile(
+_TIME = regex(
     rf"\b(?:(?:19|20)\d\d|{_SINGLE}"
     rf"|(?:{_BEFORE_TIMES}) (?:{_TIMES})"
     r"|(?:[01]?\d|2[0-3]):[0-5]\d)\b",
@@ -50,15 +51,15 @@ _NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|few|couple|several|once|twice"
     "|half"
 )
-_NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS})\b", re.IGNORECASE)
+_NUMBER = regex(rf"\d|\b(?:{_NUMBERS})\b", re.IGNORECASE)
 _NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
 _DIGITS = frozenset("0123456789")
 #: Days and months are written with capitals, but are times and no names.
 _CALENDAR = frozenset(word.capitalize() for word in f"{_WEEKDAYS}|{_MONTHS}".split("|"))
 #: A capital letter that neither begins a sentence nor is the word "I".
-_NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
+_NAME = regex(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
 #: The same for ASCII. Capitals are rare, so they are searched for first, and then the text before them is checked.
-_ASCII_NAME = re.compile(
+_ASCII_NAME = regex(
     rf"(?!(?:{'|'.join(sorted(_CALENDAR))})\b)[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w"
 )
 
@@ -70,29 +71,27 @@ _PAST_FORMS = (
 )
 #: In lower case, which is several times faster than ignoring case: a subject or a conjunction, at most two adverbs, and
 #: a form of the past.
-_PAST = re.compile(
+_PAST = regex(
     r"\b(?:i|you|he|she|it|we|they|just|also|and|finally|recently|that|who)(?:'ve|'d| have| had)?"
     r"(?: (?:\w+ly|just|also|even|never|ever|once|already|still|both|all|then)){0,2}"
     rf" (?:{_PAST_FORMS}|(?!need|indeed|excited)\w+ed)\b"
 )
 _PAST_WORDS = frozenset(_PAST_FORMS.split("|"))
 _REASONS = "because|since|cause|wanted|why|reason|reasons"
-_REASON = re.compile(rf"\b(?:{_REASONS}|inspir\w+|motivat\w+|passion\w*|so (?:that|i)\b)")
+_REASON = regex(rf"\b(?:{_REASONS}|inspir\w+|motivat\w+|passion\w*|so (?:that|i)\b)")
 _REASON_WORDS = frozenset(_REASONS.split("|"))
 _REASON_BEGINS = ("inspir", "motivat", "passion")
-_ENDS_IN_ED = re.compile(r"[a-z]ed\b")
+_ENDS_IN_ED = regex(r"[a-z]ed\b")
 
-_WANTS_TIME = re.compile(
+_WANTS_TIME = regex(
     r"^\W*(?:(?:and|so|but)\s+)?(?:when\b|(?:(?:in|on|at|during|since|by|for|until)\s+)?(?:what|which)\s+"
     r"(?:date|day|month|year|week|weekend|time|season)\b|how (?:long|recently)\b)",
     re.IGNORECASE,
 )
-_WANTS_NUMBER = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|amount|percentage)\b", re.IGNORECASE)
-_WANTS_NAME = re.compile(r"^\W*(?:who|where|which)\b|\b(?:names?|named|called|title)\b", re.IGNORECASE)
+_WANTS_NUMBER = regex(r"\bhow (?:many|much)\b|\bwhat (?:number|amount|percentage)\b", re.IGNORECASE)
+_WANTS_NAME = regex(r"^\W*(?:who|where|which)\b|\b(?:names?|named|called|title)\b", re.IGNORECASE)
 _WANTS_PAST = frozenset("did was were has had".split())
-_WANTS_REASON = re.compile(
-    r"\bwhy\b|\breasons?\b|\bwhat (?:\w+ )?(?:motivate|inspire|made|makes|make|drove)", re.IGNORECASE
-)
+_WANTS_REASON = regex(r"\bwhy\b|\breasons?\b|\bwhat (?:\w+ )?(?:motivate|inspire|made|makes|make|drove)", re.IGNORECASE)
 #: Words without which it cannot match an ASCII question.
 _REASON_QUESTIONS = frozenset("why reason reasons what".split())
 #: What has a title or a name: "what book ..." asks for one, as "which ..." does.
@@ -167,7 +166,7 @@ def _may_have_time(text: str, present: frozenset[str], digits: bool) -> bool:
 
 #: The noun of "what X has ...", "which X does ..." or "how many kinds of X ...": up to four words that end before an
 #: auxiliary, an article, a preposition or a name.
-_LISTED = re.compile(
+_LISTED = regex(
     r"\b(?:[Ww]hat|[Ww]hich|[Hh]ow many)\s+(?:(?:kind|type|sort|piece|item)s?\s+of\s+)?((?:[a-z][a-z'-]*\s+){1,4})"
 )
 _NO_NOUN = frozenset(

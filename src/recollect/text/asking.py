@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from recollect.common.regexes import regex
+
 #: A longer text, in characters, says more than its question.
 _MAX_LENGTH = 400
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*(?=\S)|\n+")
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_SENTENCE_END = regex(r"(?<=[.!?。！？])\s*(?=\S)|\n+")
+_WORD = regex(r"[^\W_]+(?:['’-][^\W_]+)*")
 #: Words with which a question begins: those for what is asked, and verbs that stand first.
 _BEGINS = """
 what what's whats who who's whom whose when when's where where's which why how how's is are was were am do does did
@@ -50,7 +52,7 @@ _WH = (
     r"|jusqu|qui|ce que|che|chi|quando|dove|perché|come|quant\w+|qual\w*|se|wat|wie|wanneer|waar|waarom|hoe|welke?|of"
     r"|que|quem|onde|como)"
 )
-_REQUEST = re.compile(
+_REQUEST = regex(
     r"(?:(?:please|bitte|por favor|s'il te plaît|per favore|alsjeblieft),? )?(?:"
     r"(?:tell|show|give|send|read|remind) me (?!that\b|to\b)|let me know |look up |find out "
     r"|(?:i|we) (?:need|want|would like|have|wish) to (?:know|hear|find out) |(?:i|we)'d like to know |i wonder "
@@ -84,7 +86,7 @@ _OF_REQUESTS = (
     "tu sai ",
 )  # fmt: skip
 #: What tells something although it has the form of a question or a request.
-_TELLS = re.compile(
+_TELLS = regex(
     r"\b(?:know|known|heard|noticed?|believe|remember|mention(?:ed)?|note|remind me|guess|see) (?:that|what i)\b"
     r"|\bdid i (?:tell|mention)\b"
     r"|\b(?:can|could|would) you (?:believe|note|remember|add|save|store|keep|remind me to)\b"
@@ -96,17 +98,17 @@ _TELLS = re.compile(
     r"|\b(?:sai|sapevi) che\b|\bwist je dat\b|\bomdat\b|\bsabias que\b|你知道.{0,6}吗.{0,40}是",
     re.IGNORECASE,
 )
-_UNSPACED_ASKS = re.compile(
+_UNSPACED_ASKS = regex(
     "什么|什麼|谁|誰|哪|几[个點点岁时]|多少|怎么|怎麼|为什么|為什麼|吗|嗎|呢[？?]?$|何|誰|どこ|いつ|なぜ|どう|どの|どれ|いくら|ですか|ますか|教えて"
 )
 #: Thanks and greetings, which tell nothing.
-_COURTESY = re.compile(
+_COURTESY = regex(
     r"(?:thanks?(?: you)?|thank you|cheers|hi|hello|hey|please|danke|hallo|bitte|gracias|hola|merci|bonjour|grazie|ciao"
     r"|dank je|obrigad[oa]|olá|谢谢|你好|ありがとう\w*)\b[^.?]{0,24}[.!,]*",
     re.IGNORECASE,
 )
 #: A question in lower case about what was asked. (To ignore case takes the expression three times as long.)
-_OF_QUESTIONS = re.compile(
+_OF_QUESTIONS = regex(
     r"\b(?:ask(?:s|ed|ing)?\b|questions?\b|request(?:s|ed)?\b|want(?:ed)?\b|wonder(?:ed|ing)?\b|inquir\w+"
     r"|ge?frag\w+|fragen?\b|wollten? (?:ich|wir)\b.{1,80}\bwissen\b|gebeten\b"
     r"|pregunt\w+|ped(?:í|iste|ido|ió)\b"

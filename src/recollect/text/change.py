@@ -12,6 +12,8 @@ import re
 from enum import Enum
 from functools import cache
 
+from recollect.common.regexes import regex
+
 
 class Holds(Enum):
     """The side of a change that a question asks for."""
@@ -76,10 +78,10 @@ def _compiled(spaced: str, unspaced: str) -> re.Pattern[str]:
 
 
 #: What comes after "before".
-_AFTER_BEFORE = re.compile(
+_AFTER_BEFORE = regex(
     r"\b(?:before|bevor|avant(?: que?)?|antes (?:de|que|do|da)l?|prima (?:di|che|del\w*)|voor) (.{1,80})", re.IGNORECASE
 )
-_EVER = re.compile(r"\b(?:ever|never)\b", re.IGNORECASE)
+_EVER = regex(r"\b(?:ever|never)\b", re.IGNORECASE)
 
 
 def asks_what_holds(question: str) -> Holds | None:

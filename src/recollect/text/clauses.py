@@ -9,22 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from recollect.common.regexes import regex
 from recollect.text.pieces import SENTENCE_END
 
 #: Where a clause begins that has a subject, or a verb in the first person where the subject is left out.
-_BEGIN = re.compile(
+_BEGIN = regex(
     r"[,;:–—] +(?=(?:(?:and|but|so|because|since|und|aber|weil|denn|y|pero|porque|et|mais|car)\s+)?"
     r"(?:i|i['’]m|i['’]ve|i['’]d|we|we['’]re|my|our|it['’]?s?|he|she|they|ich|wir|mein|meine|unser|unsere|es|er|sie"
     r"|yo|mi|nosotros|soy|estoy|tengo|vivo|como|trabajo|je|j['’]\w+|nous|mon|ma|notre|il|elle|c['’]est)\b)",
     re.IGNORECASE,
 )
 #: Titles, whose stop ends no sentence, and the number of a day before its month: "am 3. Mai".
-_ABBREVIATED = re.compile(r"\b(?:M|Mr|Mrs|Ms|Dr|Dra|Sr|Sra|Hr|Fr|Prof|St)\.\s*\Z")
-_ORDINAL = re.compile(r"(?<![0-9.])[0-9]{1,2}\.\Z")
-_MONTH = re.compile(r"\s+(?:jän|jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", re.IGNORECASE)
+_ABBREVIATED = regex(r"\b(?:M|Mr|Mrs|Ms|Dr|Dra|Sr|Sra|Hr|Fr|Prof|St)\.\s*\Z")
+_ORDINAL = regex(r"(?<![0-9.])[0-9]{1,2}\.\Z")
+_MONTH = regex(r"\s+(?:jän|jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", re.IGNORECASE)
 #: The longest of them.
 _LOOK_BACK = 8
-_LINE = re.compile(r"[^\r\n]+")
+_LINE = regex(r"[^\r\n]+")
 
 
 def sentences_in(text: str) -> Iterator[tuple[int, str]]:

@@ -9,6 +9,7 @@ import re
 from itertools import chain, islice
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.words import letters
 
 #: The words before an event, by relation, in the languages in which dates are read; those after it for scripts without
@@ -21,17 +22,17 @@ _OWNER = (
     r"|seinem|seiner|le|la|les|l'|mon|ma|mes|notre|son|sa|el|los|las|mi|nuestro|nuestra|su|il|lo|gli|mio|mia|nostro"
     r"|nostra|meu|minha|nosso|nossa|seu|sua|de|het|mijn|onze|ons|zijn|haar"
 )
-_SPACED = re.compile(
+_SPACED = regex(
     rf"\b(?:(?P<after>{_AFTER})|(?P<before>{_BEFORE})|(?P<around>{_AROUND})) "
     rf"(?:(?:de |di )?(?:{_OWNER})(?: |(?<='))|(?:del|della|dello|do|da|du|des|au|al|alla) |(?:dell|all|de l)')"
     r"(?P<event>[^\W\d_][\w'-]*(?: [\w'-]+){0,3})",
     re.IGNORECASE,
 )
-_UNSPACED = re.compile(
+_UNSPACED = regex(
     "(?P<event>[\u3041-\u30ff\u3400-\u9fff]{2,8}?)(?:の?(?:(?P<after>之后|之後|以后|以後|(?<!前)[后後])|(?P<before>之前|以前|前)|(?P<around>前后|前後|頃)))"
 )
 #: What ends the name of an event.
-_END = re.compile(
+_END = regex(
     r"\b(?:what|who|whom|when|where|which|why|how|did|do|does|is|are|was|were|has|have|had|can|could|will|would|and|or|i"
     r"|we|you|she|he|they|it)\b.*",
     re.IGNORECASE,

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.entities import entities
 from recollect.text.summaries import sentences
 
 #: The types of entities that the rules state facts about.
 _TYPES = ("person", "organization", "place", "name", "handle")
 #: Words that make a fact more important, as whole words.
-_WEIGHTY = re.compile(r"\b(?:prefers|always|never|requires|critical|important|deadline|allergy|must)\b", re.IGNORECASE)
+_WEIGHTY = regex(r"\b(?:prefers|always|never|requires|critical|important|deadline|allergy|must)\b", re.IGNORECASE)
 _WEIGHTY_TYPES = ("person", "organization", "technology", "product")
 _LONG = 80
-_DIGIT = re.compile(r"[0-9]")
+_DIGIT = regex(r"[0-9]")
 
 
 class Extracted(NamedTuple):

@@ -7,13 +7,12 @@ searched by the second; where names or whole texts are compared, it is the first
 
 from __future__ import annotations
 
-import re
-
+from recollect.common.regexes import regex
 from recollect.text.unicode import around_unknown, fold, normalized
 
 #: Typographic characters and their ASCII equivalents. Often they are the only non-ASCII characters of a text.
 _PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")
-_MARKS = re.compile("[\u0300-\u036f]")
+_MARKS = regex("[\u0300-\u036f]")
 #: Default-ignorable code points, which are no part of a word: the soft hyphen, joiners, marks of direction, fillers and
 #: selectors of variants; skin tones, which vary an emoji, and marks that enclose a character. A zero-width space is not
 #: among them: it separates words.
@@ -21,7 +20,7 @@ IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u20dd-\u20e0"
     "\u20e2-\u20e4\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001f3fb-\U0001f3ff\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef"
 )
-_IGNORED = re.compile(f"[{IGNORABLE}]+")
+_IGNORED = regex(f"[{IGNORABLE}]+")
 #: Points of Arabic with tatweel, and of Hebrew, which writers leave out.
 POINTS = "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
 POINTS += "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
@@ -43,16 +42,16 @@ _FORMS = {
 }
 #: Katakana as hiragana: for words, and not for names, which are found within others then.
 _HIRAGANA = {point: chr(point - 0x60) for point in range(0x30A1, 0x30F7)}
-_KATAKANA = re.compile("[\u30a1-\u30f6]")
-_POINT = re.compile(f"[{POINTS}]+")
+_KATAKANA = regex("[\u30a1-\u30f6]")
+_POINT = regex(f"[{POINTS}]+")
 #: Characters of scripts that have such points and forms, and digits that are not ASCII.
-_OF_SCRIPTS = re.compile(r"[\u0590-\u06ff\u0900-\u097f]|(?![0-9])\d")
+_OF_SCRIPTS = regex(r"[\u0590-\u06ff\u0900-\u097f]|(?![0-9])\d")
 #: A nasal consonant with virama before a consonant of its place is written as anusvara, too.
-_NASAL = re.compile(
+_NASAL = regex(
     "\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])"
     "|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d])"
 )
-_MARKED = re.compile("[\u00c0-\u052f\u1e00-\u1fff\u0300-\u036f]")
+_MARKED = regex("[\u00c0-\u052f\u1e00-\u1fff\u0300-\u036f]")
 
 
 def folded(text: str) -> str:

@@ -7,11 +7,11 @@ In a text they are words like any other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from functools import cache
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.folding import folded
 from recollect.text.languages import ENGLISH, stop_words
 
@@ -86,23 +86,23 @@ sv: du
 tr: sen önerdin ettin dedin söyledin
 """
 #: English also asks with an auxiliary, or for a thing of the assistant's.
-_DID_YOU = re.compile(
+_DID_YOU = regex(
     r"\bdid you (?:\w+ )?(?:say|tell|mention|recommend|suggest|advise|propose|answer|reply|explain|give|write|list)\b"
     r"|\bwas your (?:advice|answer|suggestion|recommendation|proposal|explanation)\b"
 )
 #: An English question about what its author said: a name in it is no speaker.
-_DID_I = re.compile(
+_DID_I = regex(
     r"\b(?:did|have|had) (?:i|we) (?:\w+ )?(?:say|said|tell|told|mention|mentioned|write|wrote|written)\b"
     r"|\b(?:i|we) (?:\w+ )?(?:said|told|mentioned|wrote)\b"
 )
 #: What remains of a question in a script without spaces if it asks only for what was said.
-_UNSPACED_FRAME = re.compile(
+_UNSPACED_FRAME = regex(
     "[说說讲講告诉訴提到过過谈談聊知道关于關於消息什么麼哪些了的有对對我你您跟吗嗎呢都是推荐薦建议議回答"
     "言話伝教何っしえなにんはがをとてのいたますかこつくださるメッセージ]+"
 )
 #: Chinese questions about what the assistant said, and words of saying and knowing.
-_TO_ASSISTANT_UNSPACED = re.compile(r"[你您][^我]{0,4}(?:推荐|推薦|建议|建議|说|說|告诉|告訴|回答|提到|提过|提過)")
-_SAYS_UNSPACED = re.compile(r"说|說|讲|講|告诉|告訴|提到|提过|提過|谈|談|聊|知道|消息|言|話|伝|知っ|教え|メッセージ")
+_TO_ASSISTANT_UNSPACED = regex(r"[你您][^我]{0,4}(?:推荐|推薦|建议|建議|说|說|告诉|告訴|回答|提到|提过|提過)")
+_SAYS_UNSPACED = regex(r"说|說|讲|講|告诉|告訴|提到|提过|提過|谈|談|聊|知道|消息|言|話|伝|知っ|教え|メッセージ")
 
 
 def asks_what_i_said(words: Sequence[str]) -> bool:

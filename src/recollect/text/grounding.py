@@ -20,21 +20,22 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text import dates
 from recollect.text.clauses import clauses_in, sentences_in
 from recollect.text.folding import folded
 from recollect.text.languages import known, stop_words
 from recollect.text.words import language_of, ngrams, runs, stem
 
-_NUMBER = re.compile(r"[0-9]+(?:[.,:][0-9]+)*")
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
-_DAY = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?")
+_NUMBER = regex(r"[0-9]+(?:[.,:][0-9]+)*")
+_THOUSANDS = regex(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
+_DAY = regex(r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?")
 #: Signs that are words, too.
 _SIGNS = {"\u20ac": " euro euros", "$": " dollar dollars", "\u00a3": " pound pounds", "%": " percent prozent"}
 #: What says that something was so, in two words, or as a part of one.
-_PAST = re.compile(r"\bused to\b|\bnon-\w", re.IGNORECASE)
+_PAST = regex(r"\bused to\b|\bnon-\w", re.IGNORECASE)
 #: Where a clause begins after "and" or a comma: it has a subject near its begin. After "but", always.
-_JOINT = re.compile(
+_JOINT = regex(
     r"(?:\s*[,;:–—])?\s+(?=(?:but|sondern|aber|pero|sino|mais)\s)"
     r"|[,;:–—]\s+(?=(?:not|no|nicht|kein|keine|pas|plus)\s)"
     r"|(?:[,;:–—]\s+|\s+(?=(?:and|so|because|since|while|und|weil|denn|da|y|porque|et|car|parce)\s))"

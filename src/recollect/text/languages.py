@@ -8,7 +8,6 @@ is English. Scripts without spaces are not covered: there n-grams replace words.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 import Stemmer
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 from recollect.text.english import STOP_WORDS
 from recollect.text.folding import folded, same_letters
@@ -174,7 +174,7 @@ def _languages() -> dict[str, _Language]:
 
 
 # BCP 47 reserves languages of four letters and has registered none of five to eight: they are names, such as "german".
-_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+_TAG = regex(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 #: The codes of all languages above, in a fixed order.
 CODES = (ENGLISH, *_LANGUAGES)

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from functools import lru_cache
 
+from recollect.common.regexes import regex
 from recollect.text.unicode import occurs
 from recollect.text.words import letters, terms
 
@@ -41,9 +42,9 @@ MACHINE_ROLES = ("assistant", "system", "tool", "developer")
 #: those of the author.
 _MAX_LENGTH = 2000
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END = regex(r"(?<=[.!?])\s+|\n+")
 #: A question in the first person usually also states something ("I moved to Oslo, where can I swim?").
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us)\b", re.IGNORECASE)
+_FIRST_PERSON = regex(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us)\b", re.IGNORECASE)
 _FIRST_WORDS = frozenset("i my me mine we our us".split())
 #: The beginning of a clause.
 _CLAUSE = r"(?:^|[.!?:;\n]\s*|,\s*(?:and|but|so)\s+)(?:please,?\s+|and\s+|also,?\s+|just\s+|so\s+)*"
@@ -54,7 +55,7 @@ _IMPERATIVE = (
     r"|gone|heard|felt|got|met|loved|saw|say|give|forget|quit|stop|up|ready|worth|in|on|at|as|so|too|more|less|that|this|my|your|his|her|our|their|i|you|he|she|it"
     r"|we|they|was|were|is|are|am|has|have|did|does|would|could|a)\b)(?!\w+(?:ed|ing)\b)[a-z]"
 )
-_INSTRUCTION = re.compile(
+_INSTRUCTION = regex(
     rf"{_CLAUSE}(?:always|never|do not ever|don't ever)\s+{_IMPERATIVE}"
     rf"|{_CLAUSE}(?:from now on|going forward|in (?:the )?future),?\s+"
     rf"(?:please\s+|always\s+|never\s+|do\s+|don't\s+)*{_IMPERATIVE}"
@@ -72,7 +73,7 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ADVERBS = r"(?:\s+(?:really|much|generally|usually|always|strongly|also|still|definitely|personally|just|honestly))*"
-_PREFERENCE = re.compile(
+_PREFERENCE = regex(
     rf"\b(?:i|we)(?:'d| would)?{_ADVERBS}\s+(?:prefer|rather)\b|\bmy (?:strong |personal )?preference\b"
     rf"|\bi(?:'m| am){_ADVERBS}\s+(?:more comfortable|not (?:a (?:big |huge )?fan|into|comfortable)"
     rf"|(?:a )?(?:vegan|vegetarian)|allergic to|intolerant)\b"
@@ -154,7 +155,7 @@ def standing_tags(text: str) -> tuple[str, ...]:
 
 
 #: What is quoted: lines of a reply, code, and more than two words in quotation marks.
-_QUOTED = re.compile(
+_QUOTED = regex(
     r"^[^\S\n]*>.*$|^```[^`]*(?:```|\Z)|\"[^\"\n]*\"|\u201c[^\u201c\u201d]*\u201d|«[^«»]*»|\u201e[^\u201e\u201c\u201d]*[\u201c\u201d]",
     re.MULTILINE,
 )
@@ -169,7 +170,7 @@ _MARKS = '"\u201c\u201d\u201e«» '
 
 
 #: What introduces a text that is pasted up to its end, and the first line of a mail.
-_PASTED = re.compile(
+_PASTED = regex(
     r"\b(?:summari[sz]e|translate|rewrite|rephrase|proofread|shorten|copied|pasted|forwarded|e-?mail|letter|article|page"
     r"|manual|sign|says|said|wrote|writes|reads)\b[^\n:.!?]{0,60}:.*|^(?:subject|from|to|date):.*",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
@@ -222,8 +223,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 #: Alternatives of `_INSTRUCTION` whose first words are common without the rest.
-_CALLS_ME = re.compile(r"(?:call|address)\s+me\s")
-_ANSWERS_IN = re.compile(r"(?:respond|reply|answer|write|speak)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s")
+_CALLS_ME = regex(r"(?:call|address)\s+me\s")
+_ANSWERS_IN = regex(r"(?:respond|reply|answer|write|speak)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s")
 
 
 def _may_instruct(low: str) -> bool:

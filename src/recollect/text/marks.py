@@ -6,15 +6,15 @@ again, each by itself, and compared.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from recollect.common.regexes import regex
 from recollect.text.folding import folded
 from recollect.text.words import is_unspaced, language_of, terms
 
 #: Letters and digits, with apostrophes between them.
-_WORD = re.compile(r"\w+(?:['\u2019\u02bc]\w+)*")
+_WORD = regex(r"\w+(?:['\u2019\u02bc]\w+)*")
 #: Maximum number of characters of a text that are searched.
 _MOST = 100_000
 

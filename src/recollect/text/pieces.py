@@ -8,12 +8,12 @@ the sections below.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.markdown import Section, front_matter_end, sections
 
 #: Maximum number of characters of a piece, without the heading that it begins with; fenced code may be longer.
@@ -28,12 +28,12 @@ _NAMING = 4
 TOP = "top"
 #: Added to the name of a heading that is a piece without a text below it, so that it takes no section's name.
 _HEADING = "/heading"
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_LINE_END = regex(r"\r\n|\r|\n")
 #: What is between two form feeds, which end the pages of plain text.
-_PAGE = re.compile(r"[^\f]+")
+_PAGE = regex(r"[^\f]+")
 #: The end of a sentence: after the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
-SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
-_WORD = re.compile(r"[^\W_]+")
+SENTENCE_END = regex(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
+_WORD = regex(r"[^\W_]+")
 
 
 class Span(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.words import letters
 
 _SPOKEN = r"(?:conversations?|chats?|discussions?|messages?|sessions?|talks?)"
@@ -18,9 +19,9 @@ _DEGREE = r"(?:(?:comprehensive|complete|full|brief|short|quick|detailed|concise
 _SUMMARY_OF = r"(?:summary|overview|recap|outline|timeline|list|account)"
 _COUNTS = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twelve)"
 #: "What kind of X" asks for an X; "kind" is not part of the subject.
-_KIND_OF = re.compile(r"(?<=\bwhat )(?:kind|type|sort)s? of\b|(?<=\bwhich )(?:kind|type|sort)s? of\b", re.IGNORECASE)
+_KIND_OF = regex(r"(?<=\bwhat )(?:kind|type|sort)s? of\b|(?<=\bwhich )(?:kind|type|sort)s? of\b", re.IGNORECASE)
 #: What speaks of the request itself, in English.
-_REQUEST = re.compile(
+_REQUEST = regex(
     rf"\b(?:throughout|across|during|over|in|from) (?:all )?(?:of )?(?:our|my|the) {_EARLIER}{_SPOKEN}\b"
     r"|\b(?:(?:can|could|would|will) you )?(?:please )?"
     r"(?:give me|walk me through|remind me (?:of|about)|summari[sz]e|recap)\b"
@@ -34,20 +35,20 @@ _REQUEST = re.compile(
     re.IGNORECASE,
 )
 #: Verbs of speech, which begin no question that is about them.
-_SPEECH = re.compile(
+_SPEECH = regex(
     r"(?<=\w )\b(?:mention(?:s|ed)?|sa(?:y|ys|id)|tells?|told|describe[sd]?|share[sd]?|report(?:s|ed)?"
     r"|express(?:es|ed)?|explain(?:s|ed)?)\b",
     re.IGNORECASE,
 )
-_COUNTING = re.compile(r"\bhow (?:many|much)\b", re.IGNORECASE)
+_COUNTING = regex(r"\bhow (?:many|much)\b", re.IGNORECASE)
 #: Words for an order of events, and for a summary, in the languages in which dates are read.
-_ORDER = re.compile(
+_ORDER = regex(
     r"\bin order\b(?! to\b)|\b(?:the|what|which) order\b|\bsequence\b|\bchronolog\w+|\btimeline\b|\bwalk me through\b"
     r"|\breihenfolge\b|\bordre\b|\bchronologi\w+|\bqué orden\b|\ben orden\b|\bcronol[oó]gic\w+|\bche ordine\b"
     r"|\bin ordine\b|\bvolgorde\b|\bque ordem\b|\bem ordem\b|顺序|順序|依次|时间线|時間線|順番|時系列",
     re.IGNORECASE,
 )
-_SUMMARY = re.compile(
+_SUMMARY = regex(
     r"\bsummar(?:y|ies|i[sz]e)\b|\boverview\b|\brecap\b|\bzusammenfass\w+|\bfass(?:e|en|t)?\b.{1,80}\bzusammen\b|\büberblick\b"
     r"|\brésum(?:e|er|ez)\b|\b(?:un|le|petit|bref) résumé\b|\bresum(?:en|ir|o)\b"
     r"|\bresúme\w*|\briassun\w+|\briassum\w+|\bsamenvat\w+|\bvat\b.{1,80}\bsamen\b"
@@ -55,7 +56,7 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 #: The words above in a request in another language, with the verbs around them.
-_REQUEST_ELSEWHERE = re.compile(
+_REQUEST_ELSEWHERE = regex(
     r"\b(?:kannst du|könntest du|gib mir|fass(?:e|en|t)?|zusammen|zusammenfass\w+|überblick"
     r"|(?:in welcher |der )?reihenfolge|peux-tu|pourrais-tu|donne-moi|fais(?:-moi)?|résum(?:e|er|ez|é)"
     r"|(?:dans quel |par )?ordre|puedes|podrías|dame|hazme|resumen|resúme\w*|(?:en )?(?:qué )?orden"
@@ -67,7 +68,7 @@ _REQUEST_ELSEWHERE = re.compile(
     r"|順番に?|時系列で?|ください",
     re.IGNORECASE,
 )
-_RECOLLECTION = re.compile(
+_RECOLLECTION = regex(
     r"\b(?:did|have|had|was|were) (?:i|we|you)\b|\b(?:i|we)'ve\b|\b(?:i|we) (?:said|mentioned|told)\b"
     r"|\byou (?:said|recommended|suggested|advised|told|mentioned)\b"
     r"|\b(?:habe?|hatten?) (?:ich|wir)\b|\b(?:hast|hattest) du\b|\bai-je\b|\bas-tu\b|\bavons-nous\b|\bavez-vous\b"

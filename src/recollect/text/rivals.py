@@ -10,7 +10,6 @@ rivals to it, and two true statements with different numbers of the same things 
 
 from __future__ import annotations
 
-import re
 import tomllib
 import unicodedata
 from functools import cache, lru_cache
@@ -18,6 +17,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.entities.german import is_noun
 from recollect.text.words import language_of, stem, terms
 
@@ -30,13 +30,13 @@ _PAIRS = 2
 _LEAST_SHARED, _LEAST_OF_TIME, _LEAST_GIVEN = 2, 3, 3
 #: Longer texts are read up to here, in characters.
 _MOST_CHARACTERS = 20_000
-_TOKEN = re.compile(r"[^\s,;:!?()\[\]{}<>\"“”„«»|]+")
-_NUMBER = re.compile(r"[+\-]?\d(?:[\d.,'’]*\d)?")
+_TOKEN = regex(r"[^\s,;:!?()\[\]{}<>\"“”„«»|]+")
+_NUMBER = regex(r"[+\-]?\d(?:[\d.,'’]*\d)?")
 #: A token that names one thing: an address, a path, a name of a program, a number of a telephone. "and/or" is none.
-_CODE = re.compile(
+_CODE = regex(
     r"(?=.*[^\W\d_]).*\d.*|\d+(?:[\-/.]\d+)+|.*\w@\w.*|.*\w{2}[._]\w{2}.*|.*\w-\w.*/\w.*|.*\w/\w.*[-/]\w.*|.*\w\\\w.*"
 )
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = regex(r"[^\W\d_]+")
 #: What a sentence begins with is in capitals without being a name.
 _ENDS = (".", "!", "?", ":", "\n", "-", ">", "#", "*")
 NUMBER, CODE, NAME = "number", "code", "name"

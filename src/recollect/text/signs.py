@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from recollect.common.regexes import regex
 from recollect.text.folding import folded
 
 #: What terms of tokens with signs begin with; no word does.
@@ -21,31 +22,31 @@ NUMBER = f"{SIGN}#"
 _LONGEST = 64
 #: Characters around a token that are no part of it.
 _BEFORE, _AFTER = "([{<\"'`“”„«»‘’¿¡*_|…", ")]}>\"'`“”«»‘’*_|….,;:!?"
-_TOKEN = re.compile(r"[^\s\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]+")
+_TOKEN = regex(r"[^\s\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]+")
 #: Other minus signs and dashes, which are written for "-".
 _MINUS = str.maketrans("\u2212\u2013\u2010\u2011", "----")
 #: Signs that every token with a meaning of its own has, and what a token with nothing but hyphens or full stops has.
-_SIGN = re.compile(r"[+#@$€£¥%&/\\=<>~^|:]|^[.-]|^[^\W_]{1,2}-$|\d[.-]|[.-]\d|[.]\w")
-_LETTERS = re.compile(r"[^\W_]")
+_SIGN = regex(r"[+#@$€£¥%&/\\=<>~^|:]|^[.-]|^[^\W_]{1,2}-$|\d[.-]|[.-]\d|[.]\w")
+_LETTERS = regex(r"[^\W_]")
 #: The name of a language or a mark: letters with pluses or a sharp, whatever follows.
-_NAMED = re.compile(r"[^\W_]{1,12}(?:(?:\+\+|#)(?![^\W\d]|[+#])|\+(?![\w+#]))")
+_NAMED = regex(r"[^\W_]{1,12}(?:(?:\+\+|#)(?![^\W\d]|[+#])|\+(?![\w+#]))")
 #: A number in groups of three digits, and its fraction.
-_AMOUNT = re.compile(r"(?<![\w.,])\d{1,3}(?:([ ,.'’\u00a0\u202f])\d{3})(?:\1\d{3})*(?![\d])")
+_AMOUNT = regex(r"(?<![\w.,])\d{1,3}(?:([ ,.'’\u00a0\u202f])\d{3})(?:\1\d{3})*(?![\d])")
 #: Digits in groups: telephone numbers, ISBNs, cards.
-_GROUPS = re.compile(r"(?<![\w.,])\+?\(?\d{1,6}\)?(?:[ ./()\u00a0\u202f-]{1,2}\d{1,7}\b){1,8}(?:-?X\b)?")
+_GROUPS = regex(r"(?<![\w.,])\+?\(?\d{1,6}\)?(?:[ ./()\u00a0\u202f-]{1,2}\d{1,7}\b){1,8}(?:-?X\b)?")
 #: A telephone number with the digits for abroad.
-_ABROAD = re.compile(r"(?<!\w)00(\d{7,18})(?!\w)")
+_ABROAD = regex(r"(?<!\w)00(\d{7,18})(?!\w)")
 #: Capital letters and digits in groups: plates, IBANs, keys.
-_CODE = re.compile(r"(?<![\w-])(?:[A-Z]{1,3}\d{0,4}|\d{1,4}[A-Z]{0,3})(?:[ -][A-Z\d]{1,4}\b){1,9}")
+_CODE = regex(r"(?<![\w-])(?:[A-Z]{1,3}\d{0,4}|\d{1,4}[A-Z]{0,3})(?:[ -][A-Z\d]{1,4}\b){1,9}")
 _FEWEST_DIGITS, _MOST_DIGITS = 7, 30
-_HEX = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])", re.IGNORECASE)
+_HEX = regex(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])", re.IGNORECASE)
 #: A prefix of a hash has at least and at most this many digits in a term.
 SHORTEST, LONGEST = 7, 16
 #: Texts with none of these have no token with signs, no number in groups, and no hash.
-_ANY_SIGN = re.compile(r"[+#@$€£¥%&/\\=<>~^|]|(?<!\w)[.-]+\w|\w[.:]\w|\d-|-\d|\w-(?!\w)")
-_ANY_GROUPS = re.compile(r"(?<!\w)00\d{7}|[A-Z\d]\)?[ ,.'’/(\u00a0\u202f-]{1,2}[A-Z\d]")
-_DIGIT = re.compile(r"\d")
-_ANY_HEX = re.compile(r"[0-9a-fA-F]{8}")
+_ANY_SIGN = regex(r"[+#@$€£¥%&/\\=<>~^|]|(?<!\w)[.-]+\w|\w[.:]\w|\d-|-\d|\w-(?!\w)")
+_ANY_GROUPS = regex(r"(?<!\w)00\d{7}|[A-Z\d]\)?[ ,.'’/(\u00a0\u202f-]{1,2}[A-Z\d]")
+_DIGIT = regex(r"\d")
+_ANY_HEX = regex(r"[0-9a-fA-F]{8}")
 
 
 def sign_terms(text: str) -> tuple[str, ...]:
@@ -125,7 +126,7 @@ def signs(text: str) -> list[str]:
 
 
 #: Tokens with these say something else than their letters, however they are written otherwise.
-_DISTINCT = re.compile(r"[+#@$€£¥<>=~^&|]|^-+\w|^\.\w|^[^\W_]{1,2}-$")
+_DISTINCT = regex(r"[+#@$€£¥<>=~^&|]|^-+\w|^\.\w|^[^\W_]{1,2}-$")
 
 
 def distinct_signs(text: str) -> tuple[str, ...]:

@@ -8,13 +8,13 @@ same on every machine.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.pieces import SENTENCE_END
 from recollect.text.signs import distinct_signs
 from recollect.text.words import language_of, marked_runs, runs, terms
@@ -27,7 +27,7 @@ _MOST_READ, _LONGEST_SENTENCE = 20_000, 500
 _SHARED = 2
 #: How much more a word with a digit, and a name, weigh.
 _NUMBER, _NAME = 2, 2
-_LINE = re.compile(r"[^\r\n]+")
+_LINE = regex(r"[^\r\n]+")
 #: The factor by which worth is multiplied before it is divided by a length, to compare integers.
 _SCALE = 1 << 20
 
@@ -148,8 +148,8 @@ _NEGATIONS = frozenset(
     "nao niet geen".split()
 )
 #: A word that does not begin a sentence.
-_INNER_WORD = re.compile(r"(?<=[^.!?…\s]\s)[^\W\d_][\w'’-]*")
-_LIST_NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")
+_INNER_WORD = regex(r"(?<=[^.!?…\s]\s)[^\W\d_][\w'’-]*")
+_LIST_NUMBER = regex(r"[+-]?\d[\d.,:/-]*")
 
 
 class Statement(NamedTuple):

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Literal
 
+from recollect.common.regexes import regex
 from recollect.text import _unicode14
 
 UNICODE_VERSION = "14.0.0"
@@ -47,7 +48,7 @@ def character_class(table: str) -> str:
 
 
 #: A character beyond the Basic Multilingual Plane.
-ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+ASTRAL = regex("[\U00010000-\U0010ffff]")
 #: Number of ranges beyond the Basic Multilingual Plane that one alternative of a pattern compares in turn.
 _COMPARED = 20
 

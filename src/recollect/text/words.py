@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
+from recollect.common.regexes import regex
 from recollect.text import _unicode14
 from recollect.text.english import IRREGULAR
 from recollect.text.folding import folded, same_letters, without_accents
@@ -43,10 +44,10 @@ _PARTICLES = frozenset(
     "은 는 이 가 을 를 에 의 도 만 로 와 과 께 랑 요 에서 에게 한테 까지 부터 보다 처럼 마다 조차 "
     "밖에 이나 이랑 으로 에는 에도".split()
 )
-_UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}{_EMOJI}{_FLAGS}]")
+_UNSPACED = regex(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}{_EMOJI}{_FLAGS}]")
 #: A short word of letters and digits, but no ordinal number.
-_MIXED = re.compile(r"([a-z]{1,12})([0-9]{1,12})|(?![0-9]+(?:st|nd|rd|th)$)([0-9]{1,12})([a-z]{1,12})")
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_MIXED = regex(r"([a-z]{1,12})([0-9]{1,12})|(?![0-9]+(?:st|nd|rd|th)$)([0-9]{1,12})([a-z]{1,12})")
+_ASCII_WORD = regex(r"[a-z0-9]+(?:'[a-z]+)?")
 #: Longer runs are not words (but hashes, keys or base64); only their beginning is indexed.
 MAX_WORD = 64
 
@@ -318,7 +319,7 @@ def trigrams(word: str) -> frozenset[str]:
 #: Results for longer texts are not cached: they take many times the bytes of the text.
 _SHORT = 8192
 #: Runs of letters, or single digits, of lower-case ASCII text.
-_LETTERS = re.compile(r"[a-z]+|[0-9]")
+_LETTERS = regex(r"[a-z]+|[0-9]")
 
 
 def letters(text: str) -> frozenset[str] | None:

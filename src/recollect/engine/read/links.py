@@ -7,13 +7,13 @@ cached with the rows, and only grow.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
+from recollect.common.regexes import regex
 from recollect.engine.index.filter_terms import links_term
 from recollect.engine.read.record_loader import Records
 from recollect.engine.scope import linked_id, scopes_of
@@ -25,7 +25,7 @@ from recollect.indexes.words.segment import POSITION_BITS
 from recollect.records.record import Record
 
 #: An id that was made from the content of a record: no scope can have chosen it.
-_MADE = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MADE = regex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: The name under which links are cached with the rows of an index.
 _CACHE = "derived from"
 

@@ -9,7 +9,6 @@ version says what it replaced. Records that replace each other in a circle repla
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.common.deadlines import check
+from recollect.common.regexes import regex
 from recollect.engine.index.filter_terms import links_term, origin_term
 from recollect.engine.read.log import last_effect
 from recollect.engine.read.record_loader import Records
@@ -32,7 +32,7 @@ from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
 #: An id that was made from the content of a record.
-_MADE = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MADE = regex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 #: The name under which links are cached with the rows of a table.
 _CACHE = "supersedes"

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from recollect.common.regexes import regex
 from recollect.engine.index import document_of
 
 #: Raise it when the same constants give other scores. tests/engine/test_receipts.py fails if this was forgotten.
@@ -63,7 +64,7 @@ _OF_SPEED = frozenset(
         "M",
     )
 )
-_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+_CONSTANT = regex(r"_?[A-Z][A-Z0-9_]*")
 
 
 def digest(zone: tzinfo = UTC) -> str:

@@ -9,7 +9,6 @@ The text itself is judged elsewhere (`policies.flags`). None of these is a proof
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from recollect.common.deadlines import checked
+from recollect.common.regexes import regex
 from recollect.engine.history_results import AuditFinding
 from recollect.engine.read.filter_bounds import bounds
 from recollect.engine.read.queries import Reading
@@ -49,7 +49,7 @@ _OF_SUBJECT, _LEAST_TERMS = 2, 4
 _MOST_COMMON = 5000
 #: Number of characters of a text that are looked for.
 _ASKED = 2000
-_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_END = regex(r"(?<=[.!?])\s+|\n+")
 #: Number of characters of a text that a finding shows.
 _SHOWN = 300
 _TRUSTED = Originates(at_least("user"))

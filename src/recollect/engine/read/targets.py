@@ -6,11 +6,11 @@ it can be passed to callers within a scope; later commits do not change what it 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.engine.cursors import Cursors
 from recollect.engine.read.log import VisibleLog, in_pages
 from recollect.engine.read.past_view import PastView
@@ -24,7 +24,7 @@ from recollect.records.codec import TIMES, datetime_of, microseconds
 from recollect.stores.base import View
 from recollect.text.unicode import nfc
 
-_ROOT = re.compile("[0-9a-fA-F]{64}")
+_ROOT = regex("[0-9a-fA-F]{64}")
 #: The order that cursors of moments are tokens of (`Cursors.after`).
 _ORDER = "at"
 

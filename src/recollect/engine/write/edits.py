@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from types import MappingProxyType
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.engine.write.alignment import align
 from recollect.engine.write.replay import TOOL, USER, StoredTurn
 from recollect.records.messages import Turn
@@ -28,8 +29,8 @@ from recollect.text.words import runs
 #: many words a clause has that is in both and says something of its author: it is not said twice. Sentences that only
 #: resemble each other ("add milk to the list") and requests with the same frame are two messages.
 _COMMON_WORDS, _COMMON_SHARE, _CLAUSE_WORDS = 8, (3, 5), 4
-_CLAUSE_END = re.compile(r"[,;.!?\n]+(?!\d)")
-_OF_AUTHOR = re.compile(
+_CLAUSE_END = regex(r"[,;.!?\n]+(?!\d)")
+_OF_AUTHOR = regex(
     r"\b(?:i|we|ich|wir|je|nous|yo|nosotr[oa]s|io|noi|eu|nós|ik|wij)\b"
     r"(?!'d| (?:would|want|need|wish|möchten?|will|wollen|brauchen?)\b)|\bj'|我|私",
     re.IGNORECASE,
@@ -39,7 +40,7 @@ _OF_AUTHOR = re.compile(
 _MOST_RESTATED = 4
 #: What a system prompt begins with if it is a summary, in the languages that are read. One that asks for a summary says
 #: so elsewhere.
-_SUMMARY = re.compile(
+_SUMMARY = regex(
     r"""\A[\W_]*(?:
     (?:(?:here|this|below|following|what|follows|is|a|the|brief|short|concise|running|current|updated)[\s_]+|here's\s+){0,6}
     (?:(?:conversation|chat|session|context|history|previous|earlier)[\s_]+){0,2}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from recollect.arguments.checks import check_count, check_text
 from recollect.arguments.json_form import is_result
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import READ, Operation
 
-_HASH = re.compile("[0-9a-f]{64}")
+_HASH = regex("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)

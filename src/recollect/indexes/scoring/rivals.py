@@ -82,6 +82,8 @@ def has_rivals(scores: Scores, known: int) -> bool:
     if len(scores.numbers) >= scores.reached.passed:
         return True
     totals = scores.totals
+    if len(totals) < known:
+        return False
     least = np.partition(totals, len(totals) - known)[len(totals) - known]
     return int(np.count_nonzero(_usable(scores) & (totals >= least))) >= BEST_RIVALS
 

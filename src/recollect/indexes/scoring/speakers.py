@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from recollect.common.regexes import regex
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.parameters import COMMON, COMMON_PART
 from recollect.indexes.words.index import WordView
@@ -22,9 +23,9 @@ _OPENING, _ENDS = " \t\"'“”„«»(*¿¡", ".?!:;…。？！\n"
 #: The language in which all nouns begin with a capital.
 _GERMAN = "de"
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_WORD = regex(r"[^\W_]+(?:'[^\W_]+)?")
 #: A word, with an ending of possession.
-_WITH_ENDING = re.compile(r"[^\W_]+(?:['’][sS]\b)?")
+_WITH_ENDING = regex(r"[^\W_]+(?:['’][sS]\b)?")
 
 
 def named_speaker(text: str, view: WordView) -> tuple[int, set[str]]:

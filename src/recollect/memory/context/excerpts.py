@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from recollect.common.regexes import regex
 from recollect.memory.context.values import Span
 from recollect.text.pieces import SENTENCE_END
 from recollect.text.words import language_of, runs, stem, terms
@@ -23,10 +24,10 @@ _AROUND = 1000
 #: Share of the greatest weight from which on a sentence is one of the best.
 _NEARLY = 0.7
 GAP = "[...]"
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
-_LINE = re.compile(r"[^\n]*\n?")
+_FENCE = regex(r"[ \t]*(?:```|~~~)")
+_LINE = regex(r"[^\n]*\n?")
 #: The beginning of a sentence up to a blank, or, if there is none, as many characters as a passage may have.
-_PIECE = re.compile(rf"\S.{{0,{LONGEST - 2}}}\S(?!\S)|\S{{1,{LONGEST}}}", re.DOTALL)
+_PIECE = regex(rf"\S.{{0,{LONGEST - 2}}}\S(?!\S)|\S{{1,{LONGEST}}}", re.DOTALL)
 
 
 def joined(text: str, spans: Sequence[Span]) -> str:

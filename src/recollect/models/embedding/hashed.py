@@ -10,17 +10,17 @@ digits are counted: texts in other scripts have zero vectors.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from recollect.common.regexes import regex
 from recollect.models.embedding.base import Floats, Floors
 from recollect.text.fnv import fnv1a
 
 DIMENSION = 256
-_TOKEN = re.compile(r"[A-Za-z0-9']+")
+_TOKEN = regex(r"[A-Za-z0-9']+")
 
 
 def features(text: str) -> Iterator[str]:

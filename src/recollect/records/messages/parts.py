@@ -12,13 +12,14 @@ import re
 from contextlib import suppress
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.records.frozen import MAX_DEPTH
 from recollect.records.messages.values import UnreadableError, kind_of
 
 #: Maximum number of characters of base64 data that is stored.
 LONGEST_BASE64 = 1000
 _BASE64 = re.compile(r"(data:[^,]{0,200};base64,)?([A-Za-z0-9+/_\-\r\n]+=*\s*)")
-_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]")
+_DATA_URL = regex(r"data:([\w.+-]+/[\w.+-]+)[;,]")
 #: Maximum characters of a description. Metadata has all of it.
 _SHOWN = 500
 #: Types of parts that are text; "knowledge" is what a search of Claude found.

@@ -6,16 +6,16 @@ them, up to the next turn of the user.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.records.messages.turns import Turn
 from recollect.records.origins import ASSISTANT, RANKS, TOOL, USER, WEB, Origin, least, of_role
 from recollect.records.record import Record
 
 #: How words begin that name tools which bring in texts of the web, in "web_search", "WebFetch" and "open-url".
-_OF_THE_WEB = re.compile(
+_OF_THE_WEB = regex(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:search|fetch|brows|web|crawl|scrap|http|url|navigat|visit)"
 )
 #: The keys with the id of a call, in what calls a tool and in its result, and those with the name of the tool.
@@ -23,7 +23,7 @@ _CALL_IDS, _RESULT_IDS = ("call_id", "id"), ("tool_call_id", "tool_use_id", "cal
 #: The roles of prompts, which nobody says.
 _PROMPTS = ("system", "developer")
 #: Parts of an answer that are results of tools which the provider of the model runs.
-_SERVED = re.compile(r"server_tool_use|web_search_call|file_search_call|mcp_call|web_search_tool_result|web_fetch")
+_SERVED = regex(r"server_tool_use|web_search_call|file_search_call|mcp_call|web_search_tool_result|web_fetch")
 
 
 def origins_of(

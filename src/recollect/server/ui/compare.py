@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
+
 #: Characters that are not visible, or change how others are shown: controls, marks of direction, joiners, selectors.
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     "([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f])"
 )
 #: A word or a sign, with the blanks after it.
-_WORDS = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
+_WORDS = regex(r"\w+\s*|[^\w\s]\s*|\s+")
 #: Maximum number of words of each text that are compared, and of pairs of equal ones: the comparison may take that much
 #: time several times over. Texts that have more differ as wholes.
 _MOST, _MOST_PAIRS = 3000, 20_000

@@ -22,14 +22,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.common.regexes import regex
 from recollect.errors import CommitInDoubtError, RecollectError, ServerBusyError
 from recollect.server.addresses import SAFE_HEADERS
 from recollect.server.http.guard import problem
 from recollect.server.metrics import CONTENT_TYPE
 
-_OF_BATCH = re.compile(rb"/v1/[^/]+/batches/([0-9]{1,2})-[0-9a-f]{32}(?:/[a-z]+)?")
+_OF_BATCH = regex(rb"/v1/[^/]+/batches/([0-9]{1,2})-[0-9a-f]{32}(?:/[a-z]+)?")
 _SESSION = b"mcp-session-id"
-_OF_SESSION = re.compile(rb"([0-9]{1,2})-(.+)")
+_OF_SESSION = regex(rb"([0-9]{1,2})-(.+)")
 _METRICS = "/metrics"
 #: Headers of an answer that are not passed on: those of one connection, and those that this worker adds itself.
 _OF_CONNECTION = frozenset(

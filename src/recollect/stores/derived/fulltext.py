@@ -13,7 +13,6 @@ in memory has a single connection, so its searches run one at a time.)
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 import apsw
 
+from recollect.common.regexes import regex
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
@@ -61,7 +61,7 @@ MOST_WORDS, MOST_PHRASE_WORDS = 256, 64
 _ROUNDS = 5
 #: Maximum number of connections that are kept open for later searches.
 _IDLE = 4
-_QUERY = re.compile(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
+_QUERY = regex(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
 
 
 def split(text: str) -> list[str]:

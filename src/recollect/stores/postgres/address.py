@@ -7,13 +7,14 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError, StoreIOError
 
 #: The schemes of addresses, before "://".
 SCHEMES = ("postgresql", "postgres")
 #: The environment variable with the path of a file that contains the password.
 PASSWORD_FILE_VARIABLE = "RECOLLECT_DB_PASSWORD_FILE"
-_NAME = re.compile("[a-z_][a-z0-9_]{0,62}")
+_NAME = regex("[a-z_][a-z0-9_]{0,62}")
 _MOST_CONNECTIONS, _MOST_CLOCK_S = 1000, 86_400
 #: The parameters that are not libpq's.
 _OWN = ("schema", "pool", "pgbouncer", "cache", "replicated", "clock")

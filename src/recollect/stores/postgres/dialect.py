@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from itertools import count
+
+from recollect.common.regexes import regex
 
 #: The tables of the ledger (schema.sql), which every store has.
 LEDGER_TABLES = (
@@ -23,9 +24,9 @@ LEDGER_TABLES = (
 #: The tables of what machines share of their derived data (derived.sql), which an older store may lack.
 DERIVED_TABLES = ("segments", "vector_sets", "vectors", "vectors_reached")
 TABLES = (*LEDGER_TABLES, *DERIVED_TABLES)
-_HINT = re.compile(r" INDEXED BY \w+|\+(?=[a-z])")
-_VALUE = re.compile(r"\?")
-_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({'|'.join(LEDGER_TABLES)})\b")
+_HINT = regex(r" INDEXED BY \w+|\+(?=[a-z])")
+_VALUE = regex(r"\?")
+_TABLE = regex(rf"\b(FROM|JOIN|INTO|UPDATE) ({'|'.join(LEDGER_TABLES)})\b")
 
 
 @lru_cache(maxsize=4096)

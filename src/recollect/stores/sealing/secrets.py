@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 
+from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
 from recollect.stores import files
 from recollect.stores.sealing.keys import Secret
@@ -12,9 +12,9 @@ from recollect.stores.sealing.keys import Secret
 #: The environment variable with the path of the file with the secret of stores that are opened without one.
 SECRET_VARIABLE = "RECOLLECT_SECRET_FILE"
 _MOST_BYTES = 4096
-_KEY = re.compile("[0-9a-fA-F]{64}")
+_KEY = regex("[0-9a-fA-F]{64}")
 #: What is more likely a key that was cut, or has blanks around it, than a passphrase.
-_NEARLY = re.compile(r"\s*[0-9a-fA-F]{32,}\s*")
+_NEARLY = regex(r"\s*[0-9a-fA-F]{32,}\s*")
 
 
 def secret_in(path: str | os.PathLike[str]) -> Secret:

@@ -7,13 +7,13 @@ catches SQLite's too.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import apsw
 
 from recollect.common.deadlines import overdue
+from recollect.common.regexes import regex
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
@@ -78,7 +78,7 @@ _EXTENDED: dict[int, _Kind] = {
 }
 #: apsw.SQLError is an error of the statement. Usually the statement is too large or needs a missing resource; only
 #: these messages mean that the tables are not those of a store.
-_NOT_OUR_TABLES = re.compile(
+_NOT_OUR_TABLES = regex(
     r"no such (table|column|index|view)|table .* has no column|has \d+ columns? but \d+ values|"
     r"cannot modify .* because it is a view|malformed|ON CONFLICT clause does not match|foreign key mismatch|"
     r"unsafe use of|access to view .* prohibited|is circularly defined|"

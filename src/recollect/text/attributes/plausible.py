@@ -10,11 +10,12 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from recollect.common.regexes import regex
 from recollect.text.folding import folded
 
 #: Attributes of which a statement ends with its value, or with what may follow it.
 _CLOSED = frozenset(("car", "seat", "income", "partner", "price", "number", "smoking"))
-_AFTER = re.compile(
+_AFTER = regex(
     r"\s*(?:\Z|[,.;:!?–—()\-\"”»]"
     r"|(?:and|but|so|because|since|now|today|these|at the moment|anymore|any|again|instead|from|with|near|where|which"
     r"|who|though|already|here|seats?|when|please|at (?:work|home)|(?:a|per) (?:month|year)|annually|yearly|monthly"
@@ -26,7 +27,7 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 #: What makes another statement of one: "a doctor's daughter", "write in German: good morning".
-_NEVER_AFTER = re.compile(r"(?:['’]s\b|: *\w)")
+_NEVER_AFTER = regex(r"(?:['’]s\b|: *\w)")
 _NUMBERS = frozenset(("phone number", "budget"))
 _PEOPLE = frozenset(
     "manager partner doctor dentist landlord coach teacher neighbour roommate therapist lawyer hairdresser".split()

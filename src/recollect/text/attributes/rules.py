@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.attributes.plausible import measured, plausible
 from recollect.text.clauses import clauses_in, sentences_in
 from recollect.text.languages import detected
@@ -28,13 +29,13 @@ _LONGEST, _MOST = 600, 20_000
 #: Number of characters in which English is detected: then the rules of other languages are not tried.
 _DETECTED = 1000
 #: What joins a statement to something else that is not part of it: "I live in Oslo, can you help me?"
-_JOINT = re.compile(
+_JOINT = regex(
     r", (?=(?:but|and|so|can|could|do|what|how|should|is|are|will|would|which|aber|und|kannst|pero|y|puedes|mais|et)\b)"
     r"| (?:but|aber|pero|mais) "
 )
 
 
-_COMMA = re.compile(r"[,;:] +| (?:and|und|y|et) ", re.IGNORECASE)
+_COMMA = regex(r"[,;:] +| (?:and|und|y|et) ", re.IGNORECASE)
 
 
 class Fact(NamedTuple):
@@ -258,7 +259,7 @@ def _topic(topic: str) -> str:
 
 
 #: What stands before a value that is so by now.
-_ADVERBS = re.compile(r"^(?:inzwischen|mittlerweile|jetzt|nun|now|ahora|maintenant)\s+", re.IGNORECASE)
+_ADVERBS = regex(r"^(?:inzwischen|mittlerweile|jetzt|nun|now|ahora|maintenant)\s+", re.IGNORECASE)
 #: Values that say nothing, or that something else follows.
 _EMPTY = frozenset(
     "a an the this that it what here there also still very so too just really going getting important good great bad "

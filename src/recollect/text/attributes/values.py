@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from datetime import date
 
+from recollect.common.regexes import regex
 from recollect.text import dates
 from recollect.text.folding import folded
 
-_ARTICLES = re.compile(
+_ARTICLES = regex(
     r"^(?:the|a|an|around|about|roughly|approximately|~|in|at|on|by|der|die|das|dem|den|ein|eine|einer|um|am|im|el|la|los"
     r"|las|un|una|al|a|le|les|une|du|à|au|chez)\s+",
     re.IGNORECASE,
 )
-_PUNCTUATION = re.compile(r"[^\w%$€£@.+/:, -]")
+_PUNCTUATION = regex(r"[^\w%$€£@.+/:, -]")
 #: Numbers in words.
 _NUMBERS = {
     word: number
@@ -47,11 +48,11 @@ _COUNTRIES = frozenset(
         "|Espagne|Allemagne|Autriche|Suisse|Belgique|Bretagne|Provence|Normandie|Alsace|Écosse|Italie|Québec"
     ).split("|")
 )
-_CLOCK = re.compile(
+_CLOCK = regex(
     r"(?<![\d.,/-])(\d{1,2})(?:(?:[:.]| ?h ?| uhr )([0-5]\d)|( ?h(?:eures?)?(?!\w)| ?uhr\b)|(?= ?[ap]\.?m))?"
     r"( ?[ap]\.?m)?(?![\d/])"
 )
-_AFTERNOON = re.compile(
+_AFTERNOON = regex(
     r"\b(?:p\.?m|evening|afternoon|abends|nachmittags|de la tarde|de la noche|du soir|de l.apres-midi)\b"
 )
 _HALF_DAY = 12 * 60
@@ -125,7 +126,7 @@ def _clock(value: str) -> int | None:
     return minutes + _HALF_DAY if late and minutes < _HALF_DAY else minutes
 
 
-_AMOUNT = re.compile(
+_AMOUNT = regex(
     r"[$€£]?\s?([0-9][0-9,]*(?:\.[0-9]+)?)\s?(k|thousand|m|million)?"
     r"(?:\s?(?:dollars|euros?|pounds|usd|eur|pesos|years?(?: old)?|jahre(?: alt)?|años|ans|€))?"
 )

@@ -10,13 +10,13 @@ answer must not depend on the version of a library.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text.dates import spans
 from recollect.text.dates.spans import Span
 
@@ -32,7 +32,7 @@ _MOVABLE = words_file("movable")
 _FIRST_YEAR = 1990
 _SUNDAY = 6
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
-_RULE = re.compile(
+_RULE = regex(
     r"(?:(?P<month>\d\d)-(?P<day>\d\d)|(?P<easter>easter)|(?P<advent>advent)|(?P<moon>[a-z_]{5,})|(?P<ordinal>-?\d)(?P<weekday>[a-z]{3})(?P<of>\d\d))"
     r"(?P<days>[+-]\d+)?(?P<moved>!sun)?"
 )

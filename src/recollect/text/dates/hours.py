@@ -12,6 +12,8 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
+
 _HOUR, _DAY = 60, 24 * 60
 
 
@@ -89,7 +91,7 @@ _AROUND = (
     r"at|around|about|um|gegen|kurz nach|kurz vor|a las?|sobre las?|hacia las?|à|vers|alle|verso le|rond|om|às"
     r"|por volta das?"
 )
-_CLOCK = re.compile(
+_CLOCK = regex(
     rf"(?<!\w)(?P<how>{_BEFORE}|{_AFTER}|{_AROUND}) (?:about |ungefähr |etwa )?"
     rf"(?:(?P<hour>\d{{1,2}})(?:[:.h](?P<minute>[0-5]\d))?|(?P<word>{'|'.join(sorted(_HOURS, key=len, reverse=True))}))"
     r"(?P<unit> ?(?:a\.?m\.?|p\.?m\.?|o'clock|uhr|heures?|h|uur|horas?)(?!\w))?"

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.text.dates.grammar import PhraseWord
 from recollect.text.dates.holidays import holiday, words_file
 from recollect.text.dates.spans import century, decade_of
@@ -276,7 +277,7 @@ _HYPHENS = frozenset("-‐‑–")
 _SURE = 4
 #: Numbers up to this one have words that show in which language a question is.
 _MOST_SHOWING = 10
-_PARTS = re.compile(r"'s\b|[^\W\d_]+|\d+|[^\w\s'-]")
+_PARTS = regex(r"'s\b|[^\W\d_]+|\d+|[^\w\s'-]")
 #: Categories of which each phrase without digits has a word.
 _ANCHORS = "near nearyear weekday weekdays month unit season holiday decade halfyearpost".split()
 #: Categories of the parts of compounds.
@@ -301,9 +302,9 @@ def of_number(text: str) -> Mapping[str, Any]:
 
 
 #: What makes a season of one character a part of a name or of another word.
-_NAME = re.compile("[\u4e00-\u9fff]|さん|ちゃん|くん|さま")
+_NAME = regex("[\u4e00-\u9fff]|さん|ちゃん|くん|さま")
 _CJK_NUMBER = "[〇零一二三四五六七八九十两兩]"
-_CJK = re.compile(
+_CJK = regex(
     rf"(?P<era>令和|平成|昭和)(?P<of_era>元|\d\d?|[一二三四五六七八九十]+)年"
     rf"|(?P<year>(?:1\d|20)\d\d|[一二][〇零一二三四五六七八九]{{3}})年(?![前代間间])"
     rf"|(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?:份)?(?![亮球光食面君様]|さ[んま]|ちゃん)"

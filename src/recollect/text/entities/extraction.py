@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from recollect.common.regexes import regex
 from recollect.text import dates
 from recollect.text.entities import german
 from recollect.text.entities import tables as patterns
@@ -43,16 +44,16 @@ TYPES = ("person", "organization", "place", "name", "date", "quantity", "handle"
 #: Maximum number of words of a name.
 _MOST_WORDS = 6
 _LATIN = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿ"
-_WORD = re.compile(rf"[{_LATIN}0-9]++(?:['’-][{_LATIN}0-9]++)*+")
+_WORD = regex(rf"[{_LATIN}0-9]++(?:['’-][{_LATIN}0-9]++)*+")
 #: What is between two words of a name.
-_GAP = re.compile(r"[ \t]|\. | & |['’] ")
+_GAP = regex(r"[ \t]|\. | & |['’] ")
 #: What precedes the first word of a sentence, apart from blanks, quotes and brackets.
 _ENDS = frozenset(".!?…:;\n\r•*|#>")
-_POSSESSIVE = re.compile(r"['’](?:s|S)?$")
-_CONTRACTED = re.compile(r"['’](?:m|ll|ve|re|d|t|s|all|am)$", re.IGNORECASE)
+_POSSESSIVE = regex(r"['’](?:s|S)?$")
+_CONTRACTED = regex(r"['’](?:m|ll|ve|re|d|t|s|all|am)$", re.IGNORECASE)
 #: Words and single digits.
-_LETTERS = re.compile(r"[a-z]+|[0-9]")
-_BLANKS = re.compile(r"\s+")
+_LETTERS = regex(r"[a-z]+|[0-9]")
+_BLANKS = regex(r"\s+")
 
 
 class EntityMention(NamedTuple):

@@ -9,7 +9,6 @@ the same scores.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -19,6 +18,7 @@ import ahocorasick_rs
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.common.regexes import regex
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.words.fuzzy import Vocabulary
 from recollect.text.folding import IGNORABLE, POINTS, same_letters
@@ -369,7 +369,7 @@ _MARK = f"[\u0300-\u036f\u0900-\u0dff{POINTS}{IGNORABLE}]"
 #: Signs that are part of a name at its end, and at its begin.
 _SIGNS, _POINT = r"(?:(?:\+\+|#)(?![^\W\d]|[+#])|\+(?![\w+#]))", rf"(?<![\w.])\.(?={_LETTER})"
 #: White space with the token after it. Only at the end of a text is there none.
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"\s*+(?:(?:{_POINT})?+{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+(?:{_SIGNS})?+"
     rf"|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S[{IGNORABLE}]*+)?+",
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.facets.outline.text.nodes import Node
 
-_BLANKS = re.compile(r"[ \t\n\r]*+")
+_BLANKS = regex(r"[ \t\n\r]*+")
 _decoded = json.JSONDecoder().raw_decode
 
 

@@ -16,11 +16,11 @@ line always begins a headline, also within a block.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.facets.outline.text import tags as tags_in
 from recollect.facets.outline.text.line_ends import (
     AS_WRITTEN,
@@ -48,8 +48,8 @@ _STATES_LINES = ("#+todo", "#+seq_todo", "#+typ_todo")
 #: How many levels a headline may leave out. More make a text of nothing but stars.
 _MOST_LEFT_OUT = 100
 _BLANKS = " \t"
-_COOKIE = re.compile(r"\[#([A-Za-z0-9]{1,2})\] ?")
-_TAG = re.compile(r"[\w@#%]++")
+_COOKIE = regex(r"\[#([A-Za-z0-9]{1,2})\] ?")
+_TAG = regex(r"[\w@#%]++")
 
 
 def parse(text: str) -> Node:

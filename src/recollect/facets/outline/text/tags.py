@@ -6,16 +6,16 @@ each of its words is a tag.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from recollect.common.regexes import regex
 from recollect.text.unicode import fold
 
 #: What separates tags: white space, control characters, and the signs of lists in Org, YAML, TOML and JSON.
 _BETWEEN = r"\s\x00-\x1f\x7f-\x9f:,;|<>()\[\]{}\"'`"
 #: A tag; "#" and "-" before it are signs of a list.
-WORD = re.compile(rf"[^{_BETWEEN}#-][^{_BETWEEN}]*+")
+WORD = regex(rf"[^{_BETWEEN}#-][^{_BETWEEN}]*+")
 _FILE_TAGS, _TAGS = "#+filetags", "tags"
 #: Maximum size of front matter that is parsed, in characters, and its maximum depth.
 _LONGEST, _DEEPEST = 16_384, 20
