@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +55,7 @@ class TestReading:
         hits = memory.recall(QUESTION)
         assert len(hits) > 2
         assert not any(map(has_why, hits))
-        source = hits[0]._unread[0]
+        source = hits[0]._unread[0]  # type: ignore[attr-defined]
         words = hits[0].why.words
         assert words
         assert source._scores is None
@@ -78,8 +79,13 @@ class TestReading:
         say(memory)
         read = memory.recall(QUESTION)
         expected = [hit.why for hit in read]
-        for made in (copy.copy, copy.deepcopy, lambda hits: pickle.loads(pickle.dumps(hits)), lambda hits: hits):
-            hits = made(memory.recall(QUESTION))
+        made: tuple[Callable[[Hits], Hits], ...] = (
+            copy.copy,
+            copy.deepcopy,
+            lambda hits: pickle.loads(pickle.dumps(hits)),
+        )
+        for make in made:
+            hits = make(memory.recall(QUESTION))
             assert hits == read
             assert [hit.why for hit in hits] == expected
         again = replace(memory.recall(QUESTION)[0], score=0.5)

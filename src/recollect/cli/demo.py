@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +63,7 @@ class Demo:
 
     @cached_property
     def _script(self) -> dict[str, Any]:
-        script: dict[str, Any] = json.loads(files("recollect.cli").joinpath("demo.json").read_text(encoding="utf-8"))
+        script: dict[str, Any] = json.loads(Path(__file__).with_name("demo.json").read_text(encoding="utf-8"))
         return script
 
     def _turns(self) -> Iterator[dict[str, Any]]:

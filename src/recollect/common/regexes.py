@@ -14,7 +14,7 @@ class LazyRegex:
 
     Args:
         pattern: Its source.
-        flags: As for `re.compile`.
+        stated_flags: As for `re.compile`.
     """
 
     _OF_COMPILED = (
@@ -30,22 +30,22 @@ class LazyRegex:
         "sub",
         "subn",
     )
-    __slots__ = (*_OF_COMPILED, "_flags", "pattern")
+    __slots__ = (*_OF_COMPILED, "stated_flags", "pattern")
 
-    def __init__(self, pattern: str | bytes, flags: int) -> None:
+    def __init__(self, pattern: str | bytes, stated_flags: int) -> None:
         self.pattern = pattern
-        self._flags = flags
+        self.stated_flags = stated_flags
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._OF_COMPILED:
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self._flags)
+        compiled = re.compile(self.pattern, self.stated_flags)
         for each in self._OF_COMPILED:
             setattr(self, each, getattr(compiled, each))
         return getattr(compiled, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LazyRegex, (self.pattern, self._flags)
+        return LazyRegex, (self.pattern, self.stated_flags)
 
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

@@ -11,12 +11,14 @@ import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from recollect.common.regexes import regex
 from recollect.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 #: The environment variable with the time zone of stores that are created.
 ZONE_VARIABLE = "RECOLLECT_ZONE"
@@ -100,8 +102,15 @@ def rules_of(zone: tzinfo) -> str:
 @cache
 def _names() -> dict[str, str]:
     """Return the IANA names, by their case-folded forms."""
-    return {name.casefold(): name for name in (files("tzdata") / "zones").read_text("utf-8").split()}
+    return {name.casefold(): name for name in _data("zones").read_text("utf-8").split()}
 
 
 def _file(key: str) -> Traversable:
-    return files("tzdata").joinpath("zoneinfo", *key.split("/"))
+    return _data("zoneinfo", *key.split("/"))
+
+
+def _data(*path: str) -> Traversable:
+    """Return a file of the package tzdata."""
+    from importlib.resources import files  # which takes longer to import than to find a file with it
+
+    return files("tzdata").joinpath(*path)

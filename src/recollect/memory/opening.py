@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Callable
 from datetime import datetime, tzinfo
-from importlib.metadata import distribution, entry_points, version
 from pathlib import Path
 
 from recollect.arguments.checks import MAX_COUNT, is_integer
@@ -194,6 +193,8 @@ def _check_zone(store: Store, stated: str | None) -> None:
     try:
         zone_of(store.zone)
     except InvalidArgumentError:
+        from importlib.metadata import version  # not needed by most processes, and slow to import
+
         rule = f"the package tzdata {version('tzdata')} does not have it: upgrade tzdata"
         raise UnsupportedError(f"the time zone {store.zone!r} of the store {store.path}", rule) from None
     if stated not in (None, store.zone):
@@ -286,6 +287,8 @@ def _open_address(
     read_from: str | None,
 ) -> Store:
     """Open the store at an address with the function that a package has for its scheme."""
+    from importlib.metadata import distribution, entry_points
+
     scheme = address.partition("://")[0].lower()
     # This package first: to read what all others have takes longer than to open the store.
     found = {each.name: each for each in distribution("recollect").entry_points.select(group=STORES)}

@@ -12,7 +12,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from recollect.common.regexes import regex
@@ -135,5 +135,5 @@ class _Rule(NamedTuple):
 
 @cache
 def _rules() -> list[_Rule]:
-    stated = tomllib.loads(files("recollect.policies").joinpath("flags.toml").read_text("utf-8"))
+    stated = tomllib.loads(Path(__file__).with_name("flags.toml").read_text("utf-8"))
     return [_Rule(each["signal"], re.compile(each["pattern"], re.IGNORECASE | re.MULTILINE)) for each in stated["rule"]]

@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.common.regexes import regex
@@ -201,7 +201,7 @@ def parts() -> dict[str, str]:
 def _contents() -> list[dict[str, Any]]:
     import tomllib  # with the patterns, so that what redacts nothing does not load it
 
-    folder = files("recollect.policies")
+    folder = Path(__file__).parent
     return [tomllib.loads((folder / name).read_text(encoding="utf-8")) for name in FILES]
 
 

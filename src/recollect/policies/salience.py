@@ -23,8 +23,8 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import dropwhile, islice, product
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from recollect.common.regexes import regex
@@ -198,7 +198,7 @@ class _Words(NamedTuple):
 
 @cache
 def _words() -> _Words:
-    data = tomllib.loads((files("recollect.policies") / "salience_words.toml").read_text("utf-8"))
+    data = tomllib.loads(Path(__file__).with_name("salience_words.toml").read_text("utf-8"))
     fillers = frozenset(each for language in data.values() for each in _folded(language["fillers"]))
     narration: set[tuple[str, ...]] = set()
     prefixes: list[str] = []

@@ -4,11 +4,11 @@ Each table is a list of code point ranges, as pairs `gap.length` in base 36: the
 range, and the number of code points that follow the first one of the range.
 """
 
-from importlib.resources import files
+from pathlib import Path
 
 _tables = {
     name: " ".join(ranges) + " "
-    for part in (files("recollect.text") / "unicode14.txt").read_text("ascii").split("\n\n")
+    for part in Path(__file__).with_name("unicode14.txt").read_text("ascii").split("\n\n")
     for name, *ranges in [part.split()]
 }
 #: The code points that Unicode does not know, those that are part of words, and those that can combine.

@@ -7,12 +7,12 @@ General knowledge, not exhaustive: a member that is missing there is found by it
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from recollect.text.answers import listed, singular
 
 #: Begins with a line end, as the digest of the rules has it.
-_CLASSES = "\n" + (files("recollect.text") / "classes.txt").read_text("utf-8")
+_CLASSES = "\n" + Path(__file__).with_name("classes.txt").read_text("utf-8")
 
 
 @cache

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from recollect.common.regexes import regex
@@ -77,7 +77,7 @@ class _Words(NamedTuple):
 def _words() -> _Words:
     import tomllib  # with the lists, so that who checks nothing does not load it
 
-    lists = tomllib.loads((files("recollect.text") / "grounding.toml").read_text("utf-8"))
+    lists = tomllib.loads(Path(__file__).with_name("grounding.toml").read_text("utf-8"))
 
     def words(text: str) -> list[str]:
         return [folded(word) for word in text.split()]

@@ -13,8 +13,8 @@ from __future__ import annotations
 import tomllib
 import unicodedata
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from recollect.common.regexes import regex
@@ -155,5 +155,5 @@ def _calendar() -> frozenset[str]:
 
 
 def _listed(name: str) -> list[str]:
-    stated = tomllib.loads(files("recollect.text").joinpath("rivals.toml").read_text("utf-8"))
+    stated = tomllib.loads(Path(__file__).with_name("rivals.toml").read_text("utf-8"))
     return str(stated[name]).split()

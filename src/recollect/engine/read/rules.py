@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.common.regexes import regex
+from recollect.common.regexes import LazyRegex, regex
 from recollect.engine.index import document_of
 
 #: Raise it when the same constants give other scores. tests/engine/test_receipts.py fails if this was forgotten.
@@ -57,6 +57,12 @@ _OF_SPEED = frozenset(
         "_TERM_BYTES",
         "_NEW_TERM_BYTES",
         "_NAMES",
+        "_OF_REQUESTS",
+        "_COUNT_BITS",
+        "_COUNT",
+        "_WITH_RIVALS",
+        "_STANDING_FIRST",
+        "_FEW_STANDING",
         "KERNELS",
         "MARGIN",
         "UNBOUNDED",
@@ -97,6 +103,8 @@ def _form(value: Any) -> str:
         return f"{type(value).__name__}({_form(value.value)})"
     if value is None or isinstance(value, (bool, int, float, str, bytes, Fraction)):
         return repr(value)
+    if isinstance(value, LazyRegex):
+        return f"re({value.pattern!r}, {value.stated_flags})"
     if isinstance(value, re.Pattern):
         return f"re({value.pattern!r}, {value.flags})"
     if isinstance(value, Context):

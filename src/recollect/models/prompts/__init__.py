@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 
 @cache
 def template(name: str) -> str:
     """Return the prompt of this name and version, such as "summarise-1"."""
-    return (files("recollect.models.prompts") / f"{name}.txt").read_text(encoding="utf-8")
+    return Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8")
 
 
 def filled(name: str, texts: Sequence[str]) -> str:

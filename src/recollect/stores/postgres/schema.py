@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import psycopg
@@ -36,9 +36,7 @@ BRANCHED_FORMAT = 2
 #: The oldest server that is supported, as `server_version_num`.
 LEAST_SERVER = 140000
 _KEYED_IDS = "keyed ids"
-_LEDGER, _DERIVED = (
-    (files("recollect.stores.postgres") / name).read_text("utf-8") for name in ("schema.sql", "derived.sql")
-)
+_LEDGER, _DERIVED = (Path(__file__).with_name(name).read_text("utf-8") for name in ("schema.sql", "derived.sql"))
 
 
 class StoreTables(NamedTuple):

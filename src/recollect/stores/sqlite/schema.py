@@ -6,7 +6,7 @@ point to another version.
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 #: In the file's header, at byte 68: "Rcl1".
 APPLICATION_ID = 0x52636C31
@@ -33,7 +33,7 @@ FORMATS = (3, 4)
 #: The entry of `features` in `meta` for a file whose derived ids depend on its private key.
 KEYED_IDS = "keyed ids"
 
-TABLES = "\n" + (files("recollect.stores.sqlite") / "schema.sql").read_text("utf-8")
+TABLES = "\n" + Path(__file__).with_name("schema.sql").read_text("utf-8")
 #: What format 4 has added to `TABLES`.
 _ADDED_IN_4 = ", parts BLOB"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from recollect.common.regexes import regex
 from recollect.text.folding import folded
@@ -42,7 +42,7 @@ _NET, _GROSS = (
 def _never(name: str) -> frozenset[str]:
     import tomllib  # with the rules, so that what states nothing does not load it
 
-    lists = tomllib.loads((files("recollect.text.attributes") / "shared.toml").read_text("utf-8"))["never"]
+    lists = tomllib.loads(Path(__file__).with_name("shared.toml").read_text("utf-8"))["never"]
     return frozenset(map(folded, lists[name].split()))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.common.regexes import regex
@@ -89,7 +89,7 @@ class _Language(NamedTuple):
 def _read(code: str) -> dict[str, Any]:
     import tomllib  # with the rules, so that what states nothing does not load it
 
-    return tomllib.loads((files("recollect.text.attributes") / f"{code}.toml").read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_name(f"{code}.toml").read_text("utf-8"))
 
 
 @cache

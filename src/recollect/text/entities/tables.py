@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 #: The lists of words.txt by name: each begins with its name, and ends at an empty line.
 _LISTS = {
     name: frozenset(words)
-    for part in (files("recollect.text.entities") / "words.txt").read_text("utf-8").split("\n\n")
+    for part in Path(__file__).with_name("words.txt").read_text("utf-8").split("\n\n")
     for name, *words in [part.split()]
 }
 #: Common first names of several countries, in lower case.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -35,7 +35,7 @@ def check_sources(expected: str) -> None:
         raise ImportError("they were compiled from other sources than those in this folder")
 
 
-check_sources(fingerprint(files("recollect.indexes.kernels.native")))
+check_sources(fingerprint(Path(__file__).parent))
 
 #: The attribute under which the structure of an object is kept with it.
 _KEPT = "_native"

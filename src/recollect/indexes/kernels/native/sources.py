@@ -6,10 +6,10 @@ The build executes this file by itself, so it imports nothing of the package.
 from __future__ import annotations
 
 import hashlib
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 
-def fingerprint(folder: Traversable) -> str:
+def fingerprint(folder: Path) -> str:
     """Return a digest of the C files in a folder; "" if there are none, as in an installed package."""
     files = sorted((file.name, file) for file in folder.iterdir() if file.name.endswith((".c", ".h")))
     if not files:
