@@ -7,7 +7,9 @@ import importlib
 import pickle
 import pkgutil
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from recollect.common.regexes import LazyRegex, regex
 
 def all_of_the_package() -> dict[str, LazyRegex]:
     """Return every expression of the package, by its full name."""
-    out = {}
+    out: dict[str, LazyRegex] = {}
     for module in pkgutil.walk_packages(recollect.__path__, "recollect."):
         with suppress(ImportError):  # an optional library is missing
             loaded = importlib.import_module(module.name)
@@ -45,13 +47,13 @@ def test_it_does_what_a_compiled_one_does() -> None:
         lazy = regex(compiled.pattern, re.IGNORECASE)
         found, expected = getattr(lazy, name)(*arguments), getattr(compiled, name)(*arguments)
         assert (found.span(), found.groups()) == (expected.span(), expected.groups())
-    for name, arguments in (
+    for name, given in (
         ("findall", ("a-1 b-2",)),
         ("split", ("a-1 b-2",)),
         ("sub", ("x", "a-1 b-2")),
         ("subn", ("x", "a-1 b-2")),
     ):
-        assert getattr(regex(compiled.pattern, re.IGNORECASE), name)(*arguments) == getattr(compiled, name)(*arguments)
+        assert getattr(regex(compiled.pattern, re.IGNORECASE), name)(*given) == getattr(compiled, name)(*given)
     assert [each[0] for each in regex("b").finditer("abcb")] == ["b", "b"]
     for name in ("flags", "groups", "groupindex", "pattern"):
         assert getattr(regex(compiled.pattern, re.IGNORECASE), name) == getattr(compiled, name)
@@ -82,8 +84,9 @@ def test_an_error_in_it_is_raised_when_it_is_used() -> None:
 
 
 def test_a_copy_matches_the_same() -> None:
-    for made in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
-        again = made(regex("a+", re.IGNORECASE))
+    copies: tuple[Callable[[Any], Any], ...] = (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)))
+    for make in copies:
+        again = make(regex("a+", re.IGNORECASE))
         assert again.findall("aAb") == ["aA"]
     with pytest.raises(AttributeError):
         regex("a").serach  # type: ignore[attr-defined]  # noqa: B018
