@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,14 +103,55 @@ def told(what: str) -> Iterator[None]:
 
 
 def versions() -> dict[str, str]:
-    """What a figure was measured with."""
+    """What a figure was measured with, and what else the machine did.
+
+    An interpreter that was built without optimisations takes up to a third longer, and some builds do not tell: so the
+    time of a fixed loop is stated, too.
+    """
+    stated = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    options = [each for each in ("--enable-optimizations", "--with-lto", "--with-pydebug") if each in stated]
     return {
         "recollect": recollect.__version__,
         "python": platform.python_version(),
+        "python_build": f"{platform.python_compiler()}, {' '.join(options) or 'no options'}",
+        "python_loop_ms": f"{min(milliseconds(_loop) for _ in range(9)):.1f}",
         "sqlite": apsw.sqlite_lib_version(),
         "numpy": numpy.__version__,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "load": ", ".join(f"{each:.2f}" for each in (*LOAD, *_load())) + " (of a minute: before and after)",
     }
+
+
+def _loop() -> int:
+    """Do what interpreters do, always the same."""
+    found: dict[str, int] = {}
+    for number in range(50_000):
+        key = f"k{number % 100}"
+        found[key] = found.get(key, 0) + number
+    return len(found)
+
+
+def _load() -> tuple[float, ...]:
+    """The mean number of processes that wanted a core in the last minute; empty where the system does not tell."""
+    return os.getloadavg()[:1] if hasattr(os, "getloadavg") else ()
+
+
+#: The load of the machine when this process started.
+LOAD = _load()
+
+
+def processor_seconds(command: Sequence[str]) -> float:
+    """The processor time of a process, from its start to its end."""
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return used.ru_utime + used.ru_stime
+
+
+#: The unit of starts: a process that imports NumPy and ends.
+IMPORT_NUMPY = (sys.executable, "-c", "import numpy")
 
 
 def shown(figures: dict[str, Any], indent: int = 0) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""Recall with its defaults and explanations, ten hits, alternating with peers over the same texts and questions.
+"""Recall with its defaults, ten hits, alternating with peers over the same texts and questions.
+
+An explanation is computed when it is read: `recollect` reads none, `every_why_read` those of all hits.
 
 Measurements begin when all are warm: the first questions load and complete indexes. They are reported separately.
 """
@@ -96,6 +98,10 @@ def recalls(
         def ask(question: str) -> recollect.Hits:
             return next(spaces).recall(question, K)
 
+        def ask_why(question: str) -> list[recollect.Why]:
+            hits = ask(question)
+            return [hit.why for hit in (*hits, *hits.standing)]
+
         cold_ms = milliseconds(ask, before[0])
         first_ms = [milliseconds(ask, question) for question in first]
         askers: dict[str, Ask] = {}
@@ -109,14 +115,14 @@ def recalls(
             askers[name] = peer.ask
             peer_figures[name] = {"set_up_s": seconds, "about": peer.about}
         kernel = ask(before[0]).plan.kernels
-        askers = {"recollect": ask, **askers}
+        askers = {"recollect": ask, "recollect_why": ask_why, **askers}
         for each in askers.values():
             for question in before:
                 each(question)
         times = in_turn(askers, asked)
         by_stage = stages(ask, asked)
     figures = {name: percentiles(values) for name, values in times.items()}
-    ours = figures.pop("recollect")
+    ours, explained = figures.pop("recollect"), figures.pop("recollect_why")
     at_first = {f"first_{number}": percentiles(first_ms[:number]) for number in FIRST}
     return {
         "command": "recall",
@@ -124,6 +130,7 @@ def recalls(
         "namespaces": namespaces,
         "questions": count,
         "recollect": {**ours, "cold_ms": cold_ms, **at_first, "kernel": kernel, "stages_ms": by_stage},
+        "every_why_read": {**explained, "ratio": explained["p50_ms"] / ours["p50_ms"]},
         **{name: {**figures.get(name, {}), **facts} for name, facts in peer_figures.items()},
         "ratio": {name: figure["p50_ms"] / ours["p50_ms"] for name, figure in figures.items()},
         **source.to_json(),

@@ -23,6 +23,8 @@ from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, told, versions
 
 ONE_BY_ONE, BULK, THREADS = 300, 20_000, 8
+#: Number of texts that FTS5 gets one transaction at a time.
+EACH = 1000
 
 
 def single_writes(folder: Path, texts: Sequence[str]) -> dict[str, Any]:
@@ -65,17 +67,41 @@ def single_writes(folder: Path, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def bulk_writes(folder: Path, texts: Sequence[str]) -> dict[str, float]:
-    """`remember_all`, then the first recall: durable and searchable."""
+    """`remember_all`, then the first recall: durable and searchable. FTS5 gets the same texts."""
     question = questions(texts, 1)[0]
     with recollect.open(folder / "bulk.db") as memory:
         store_ms = milliseconds(memory.remember_all, texts)
         recall_ms = milliseconds(memory.recall, question)
+    fts5_ms, each_ms = _fts5(folder / "fts5.db", texts), _fts5(folder / "each.db", texts[:EACH], each=True)
     return {
         "bulk_records": len(texts),
         "bulk_per_s": len(texts) / (store_ms + recall_ms) * 1000,
         "bulk_store_per_s": len(texts) / store_ms * 1000,
         "bulk_first_recall_ms": recall_ms,
+        "fts5_bulk_per_s": len(texts) / fts5_ms * 1000,
+        "fts5_each_committed_per_s": min(EACH, len(texts)) / each_ms * 1000,
     }
+
+
+def _fts5(path: Path, texts: Sequence[str], *, each: bool = False) -> float:
+    """The milliseconds that FTS5 takes for the same texts: in one durable transaction, or one for each."""
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute("PRAGMA synchronous = FULL; CREATE VIRTUAL TABLE texts USING fts5(text)")
+
+    def insert() -> None:
+        for text in texts:
+            connection.execute("INSERT INTO texts VALUES (?)", (text,))
+
+    def in_one() -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        insert()
+        connection.execute("COMMIT")
+
+    try:
+        return milliseconds(insert if each else in_one)
+    finally:
+        connection.close()
 
 
 def threaded_writes(folder: Path, texts: Sequence[str]) -> dict[str, float]:
