@@ -5,7 +5,7 @@ The present, an open batch and a past moment are readers, so each operation that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -77,7 +77,7 @@ class Reader(Protocol):
                 cached, so that not more is read than needed. None: `key`.
         """
 
-    def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
+    def note_uses(self, reading: Reading, record_ids: Iterable[str]) -> None:
         """Note that records were used, if the quota evicts by use."""
 
     def embed_missing(self) -> tuple[str, ...]:

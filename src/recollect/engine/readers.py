@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -106,7 +106,7 @@ class Present:
         """Call `read` with the index of a facet, which is cached. See `Reader.followed`."""
         return self._core.followed(index, self.branch, key, read)
 
-    def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
+    def note_uses(self, reading: Reading, record_ids: Iterable[str]) -> None:
         """Note the use of records, if a quota evicts or a rule removes by use.
 
         It is written later in batches, outside the ledger.
@@ -123,7 +123,7 @@ class Present:
             stored = (stored_record(each, reading.view, branch, scope, now) for each in record_ids)
             record_ids = [record.id for record in stored if record is not None]
         newest = reading.view.head(branch).micros  # which may be later, where the clock stands still
-        self._core.uses.note(branch, record_ids, max(now, newest + 1))
+        self._core.uses.note(branch, list(record_ids), max(now, newest + 1))
 
     def embed_all(self, batch_size: int, progress: Progress | None) -> EmbeddedTexts:
         """Embed the texts that have no vector."""
@@ -229,7 +229,7 @@ class InBatch:
         found: T = writing.services.followed(index, self.branch, key, read, now)  # no other writer can commit meanwhile
         return found
 
-    def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
+    def note_uses(self, reading: Reading, record_ids: Iterable[str]) -> None:
         """Do nothing: the uses of a batch are not noted."""
 
     def embed_missing(self) -> tuple[str, ...]:
@@ -356,7 +356,7 @@ class Past:
         now, follower = self._point.now, self._core.facets[index]
         return self.on_index(lambda reading: read(follower.read(reading.view, own or key, now), now))
 
-    def note_uses(self, reading: Reading, record_ids: list[str]) -> None:
+    def note_uses(self, reading: Reading, record_ids: Iterable[str]) -> None:
         """Do nothing: the past changes nothing."""
 
     def embed_missing(self) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def recall(reader: Reader, operation: Recall) -> Hits:
     def read(reading: Reading) -> Hits:
         hits = reading.recall(operation)
         if hits:
-            reader.note_uses(reading, [hit.record.id for hit in hits])
+            reader.note_uses(reading, (hit.record.id for hit in hits))
         more = notes + reading.notes
         return replace(hits, plan=replace(hits.plan, notes=hits.plan.notes + more)) if more else hits
 

@@ -299,9 +299,15 @@ def _described(word: Word) -> str:
 
 
 class _Unread:
-    """The part of a hit that says where its explanation is, as long as that is not computed."""
+    """The part of a hit that says where its explanation and its record are, as long as those are not computed."""
 
-    __slots__ = ("_unread",)
+    __slots__ = ("_late", "_unread")
+
+
+class RecordSource(Protocol):
+    """What decodes the record of a hit (`engine.read.record_loader.LateRecord`)."""
+
+    def get(self) -> Record: ...
 
 
 class WhySource(Protocol):
@@ -319,6 +325,8 @@ class Hit(JsonForm, _Unread, what="a hit"):
         score: The sum of `why.shares`.
         confidence: The calibrated score, 0 to 1 (see docs/retrieval.md).
         why: The explanation of the score. It is computed, for all hits of the answer, when the first one is read.
+
+    A record, too, may be decoded only when it is read.
     """
 
     record: Record
@@ -329,14 +337,17 @@ class Hit(JsonForm, _Unread, what="a hit"):
     if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
 
         def __getattr__(self, name: str) -> Any:
-            """Compute `why`. Python calls this only for attributes that are missing."""
-            if name != "why":
+            """Compute `why` or `record`. Python calls this only for attributes that are missing."""
+            if name == "why":
+                source, place = self._unread
+                value, used = source.at(place), "_unread"
+            elif name == "record":
+                value, used = self._late.get(), "_late"
+            else:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            source, place = self._unread
-            why = source.at(place)
-            _SET["why"](self, why)
-            _SET["_unread"](self, None)
-            return why
+            _SET[name](self, value)
+            _SET[used](self, None)
+            return value
 
     @property
     def origin(self) -> Origin:
@@ -380,22 +391,24 @@ class Hit(JsonForm, _Unread, what="a hit"):
 
 #: The functions that set the slots of a hit, frozen or not.
 _SET: dict[str, Callable[[Hit, Any], None]] = {
-    name: getattr(Hit, name).__set__ for name in ("record", "score", "confidence", "why", "_unread")
+    name: getattr(Hit, name).__set__ for name in ("record", "score", "confidence", "why", "_unread", "_late")
 }
 
 
-def hit_without_why(record: Record, score: float, confidence: float, source: WhySource, place: int) -> Hit:
+def hit_without_why(
+    record: Record | RecordSource, score: float, confidence: float, source: WhySource, place: int
+) -> Hit:
     """Return a hit whose explanation is computed when it is read.
 
     Args:
-        record: The record.
+        record: The record, or what decodes it when it is read.
         score: Its score.
         confidence: The calibrated score.
         source: What computes the explanation.
         place: The place of the hit there.
     """
     hit = object.__new__(Hit)
-    _SET["record"](hit, record)
+    _SET["record" if isinstance(record, Record) else "_late"](hit, record)
     _SET["score"](hit, score)
     _SET["confidence"](hit, confidence)
     _SET["_unread"](hit, (source, place))

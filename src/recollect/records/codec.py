@@ -133,6 +133,17 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     return fields, tuple(unknown)
 
 
+def begins_with_id(data: bytes, record_id: str) -> bool:
+    """Return whether bytes begin as a record with an id does; False also for an id of more than 127 bytes."""
+    raw = record_id.encode("utf-8")
+    return len(raw) < 0x80 and data.startswith(_ID_HEAD + _BYTE[len(raw)] + raw)
+
+
+def may_supersede(data: bytes) -> bool:
+    """Return whether the bytes of a record may have the field `supersedes`; False if they do not."""
+    return _SUPERSEDES_HEAD in data
+
+
 def _in_field(name: str, error: Exception, at: int) -> CodecError:
     rule = error.args[0] if isinstance(error, CodecError) else str(error)
     return CodecError(f"field {name!r}: {rule}", at)
@@ -383,6 +394,10 @@ _DECODERS: dict[int, Any] = {
 }
 #: Field number -> name, type, the decoder of the value.
 _BY_NUMBER = {number: (name, kind, _DECODERS[kind]) for name, (number, kind) in FIELDS.items()}
+#: The number and type of the id, which is the first field.
+_ID_HEAD = bytes(FIELDS["id"])
+#: That of `supersedes`, which other bytes of a record can equal.
+_SUPERSEDES_HEAD = bytes(FIELDS["supersedes"])
 #: The two bytes of the number and type of each field -> its number, name and decoder.
 _BY_HEAD = {
     bytes((number, kind)): (number, name, decoder)

@@ -16,11 +16,13 @@ from itertools import compress
 from typing import NamedTuple
 from weakref import ref
 
+from recollect.engine.read.record_loader import LateRecord
 from recollect.engine.results import Why, Word
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.types import SHARES
 from recollect.indexes.scoring.scores import Scores
 from recollect.records.frozen import unchecked, unchecked_tuple
+from recollect.records.record import Record
 
 #: The latest answers of a process that may be without explanations.
 MOST_UNREAD = 32
@@ -34,12 +36,12 @@ class Explained(NamedTuple):
 
     Attributes:
         at: The index of the document in the scores.
-        replaces: The ids of the records that it replaces.
+        record: The record.
         cosine: Its similarity in meaning, if it has one (`Why.cosine`).
     """
 
     at: int
-    replaces: tuple[str, ...]
+    record: Record | LateRecord
     cosine: float | None
 
 
@@ -87,7 +89,8 @@ class Explanations:
         self._scores = None
 
     def _made(self, hit: Explained, shares: list[float], words: list[Word]) -> Why:
-        replaces, shown = hit.replaces, self._shown
+        shown = self._shown
+        replaces = hit.record.supersedes
         if shown is not None:
             replaces = tuple(map(shown, replaces))
             words = [word._replace(lent_by=tuple(map(shown, word.lent_by))) for word in words]

@@ -17,7 +17,7 @@ from recollect.engine.index.vectors import NO_VECTORS, QuestionVector
 from recollect.engine.read.concise import concise
 from recollect.engine.read.explaining import Explained, Explanations
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope, searched
-from recollect.engine.read.record_loader import Records
+from recollect.engine.read.record_loader import LateRecord, Records
 from recollect.engine.read.replaced import NONE_REPLACED, Replacements, replaced
 from recollect.engine.read.validity import by_validity, lapsed_at, time_in_question
 from recollect.engine.results import Hit, Hits, LeftOut, Plan, Why, hit_without_why
@@ -64,7 +64,7 @@ _DOUBT_BESIDE_VECTORS, _DOUBT_BY_RECORDS_BESIDE_VECTORS, _OF_CLOSEST = 256, 66, 
 _SLOPE_BESIDE_VECTORS = "1.48"
 _hit, _why = unchecked(Hit), unchecked(Why)
 #: A record with its score, and its index in the scores; None if it has no score.
-Scored = tuple[int | None, int, Record]
+Scored = tuple[int | None, int, Record | LateRecord]
 
 
 def recall(
@@ -132,19 +132,28 @@ def recall(
         least = AUTO_CONFIDENCE
     records, certain = Records(view, branch, words.table), _certain(scores, dense)
 
-    def confident(total: int, index: int) -> float:
-        return certain(total - scores.beside([index])[0])
+    def is_certain(total: int, index: int) -> bool | None:
+        """Return whether a hit has the least confidence; None if neither it nor the following ones do."""
+        if not least or certain(total - scores.beside([index])[0]) >= least:
+            return True
+        return None if prior is None and (dense is None or certain(total) < least) else False
 
     chosen: list[Scored] = []
-    for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
-        if where is None or where.matches(record):
-            if least and confident(total, index) < least:
-                if prior is None and (dense is None or certain(total) < least):
-                    break  # the following hits do not score higher
-                continue
-            chosen.append((index, total, record))
-            if len(chosen) == operation.k:
-                break
+    order = scores.ranked(operation.k)
+    if where is None and not least:
+        best_of_all = list(islice(order, operation.k))
+        late = records.late(scores.numbers[[index for index, _ in best_of_all]].tolist())
+        chosen = [(index, total, record) for (index, total), record in zip(best_of_all, late, strict=True)]
+    else:
+        for index, total, record in records.of(scores.numbers, order, operation.k):
+            if where is None or where.matches(record):
+                if not (enough := is_certain(total, index)):
+                    if enough is None:
+                        break
+                    continue
+                chosen.append((index, total, record))
+                if len(chosen) == operation.k:
+                    break
     words.check()
     standing = _standing(records, words.table, of_standing, where, among, lapsed)
     if of_standing is scores:  # explaining all together costs little more than explaining one
@@ -350,14 +359,16 @@ def _hits(
     explanations = Explanations(scores, explained, shown)
     out = []
     for index, total, record in chosen:
-        own = record if shown is None else scope.shown(record)
+        own = record if shown is None or isinstance(record, LateRecord) else scope.shown(record)
         if index is None:
+            assert isinstance(own, Record)
+            assert isinstance(record, Record)
             replaces = record.supersedes if shown is None else tuple(map(shown, record.supersedes))
             out.append(_hit(own, 0.0, nothing, _why({}, (), replaces, None)))
             continue
         cosine = None if dense is None else dense.cosine_of(int(scores.numbers[index]))
         out.append(hit_without_why(own, total / _WHOLE, certain(total - next(beside)), explanations, len(explained)))
-        explained.append(Explained(index, record.supersedes, cosine))
+        explained.append(Explained(index, record, cosine))
     return tuple(out)
 
 

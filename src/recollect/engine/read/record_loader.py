@@ -15,6 +15,7 @@ from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.ledger.commits import Branch
+from recollect.records.codec import begins_with_id, may_supersede
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
@@ -24,6 +25,43 @@ _RECORD_BYTES, _TEXT_BYTES = 600, 80
 #: Memory per payload byte: the byte itself, and a text whose characters may take four bytes each.
 _MEMORY_PER_BYTE = 5
 _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
+
+
+class LateRecord:
+    """A record that is decoded when it is needed: a program may look at the first hits only.
+
+    Args:
+        payload: Its canonical bytes.
+        number: Its document.
+        cache: Where it is cached.
+    """
+
+    __slots__ = ("_cache", "_number", "_payload", "_record")
+
+    def __init__(self, payload: bytes, number: int, cache: RecordCache[Record]) -> None:
+        self._payload = payload
+        self._number = number
+        self._cache = cache
+        self._record: Record | None = None
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """The ids of the records that it replaces. Most replace none, and need not be decoded to know it."""
+        return self.get().supersedes if self._record is not None or may_supersede(self._payload) else ()
+
+    def get(self) -> Record:
+        """Return the record.
+
+        Raises:
+            DamagedStoreError: It cannot be decoded: the index file was changed together with its digest.
+        """
+        if self._record is None:
+            record = record_in(self._payload)
+            if record is None:
+                raise DamagedStoreError("the index", "a record in its file cannot be decoded: remove the folder .index")
+            self._cache.keep([(self._number, record, memory_bytes(record))])
+            self._record = record
+        return self._record
 
 
 class Records:
@@ -49,6 +87,20 @@ class Records:
             for (index, total), record in zip(ranks, records, strict=True):
                 yield index, total, record
             page_size = min(page_size * 2, _MAX_PAGE)
+
+    def late(self, numbers: Sequence[int]) -> list[Record | LateRecord]:
+        """Return the records of some documents, of which those that are not cached are decoded when they are needed."""
+        rows, cache = self._table.rows, cache_of(self._table.rows)
+        found: dict[int, Record | LateRecord] = dict(cache.known(numbers))
+        missing = [number for number in numbers if number not in found]
+        if missing:
+            payloads, ids = rows.payloads(missing), rows.ids(missing)
+            for number, payload in payloads.items():
+                if begins_with_id(payload, ids[number]):
+                    found[number] = LateRecord(payload, number, cache)
+            others = [number for number in missing if number not in found]
+            found |= zip(others, self._of(others, cache), strict=True)
+        return [found[number] for number in numbers]
 
     def several(self, numbers: list[int], *, standing: bool = False) -> list[Record]:
         """Return the records of some documents, cached as by `of`."""

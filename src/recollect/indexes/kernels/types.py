@@ -22,8 +22,20 @@ TITLE = RAW.index("title")
 RATIO_BITS, WEIGHED_BITS = 15, 13
 
 
-class Weights(NamedTuple):
+class _Weights(NamedTuple):
+    terms: Ints
+    sessions: Ints
+    like: Flags
+    title_of: Ints
+    whole: int
+    pairs: Ints
+    live: tuple[int, int]
+
+
+class Weights(_Weights):
     """The weights of a question's terms, with 16 bits of fraction.
+
+    Not a named tuple itself, so that kernels can keep something with it (`native.library.kept`).
 
     Attributes:
         terms: The weight of each term in documents.
@@ -35,14 +47,6 @@ class Weights(NamedTuple):
         pairs: A row for each pair of terms that may be near each other: the two terms, and the share.
         live: The number of sessions with tokens, and the number of these tokens.
     """
-
-    terms: Ints
-    sessions: Ints
-    like: Flags
-    title_of: Ints
-    whole: int
-    pairs: Ints
-    live: tuple[int, int]
 
 
 class Reached(NamedTuple):

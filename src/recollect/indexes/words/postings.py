@@ -13,8 +13,20 @@ from recollect.indexes.ending import Ending
 from recollect.indexes.words.segment import MOST_COUNT, POSITION_BITS, Segment
 
 
-class Postings(NamedTuple):
+class _Postings(NamedTuple):
+    base: Ints
+    tail: Ints
+    spans: Ints
+    lengths: NDArray[np.uint16]
+    segment: Segment | None = None
+    terms: tuple[int, ...] = ()
+    ending: Ending | None = None
+
+
+class Postings(_Postings):
     """The occurrences of the terms of a question: `number << 16 | position`, ascending within each term.
+
+    Not a named tuple itself, so that kernels can keep something with it (`native.library.kept`).
 
     Attributes:
         base: The column of occurrences of the segment.
@@ -25,14 +37,6 @@ class Postings(NamedTuple):
         terms: The number of each term in the segment, or NONE.
         ending: When work on them must end; None for no limit. Kernels look at it between terms and between blocks.
     """
-
-    base: Ints
-    tail: Ints
-    spans: Ints
-    lengths: NDArray[np.uint16]
-    segment: Segment | None = None
-    terms: tuple[int, ...] = ()
-    ending: Ending | None = None
 
     def check(self) -> None:
         """Raise the error of the limit if the work is over."""

@@ -229,27 +229,33 @@ def _question(postings: Postings, table: Table, weights: Weights) -> tuple[Any, 
 
 
 def _postings(postings: Postings) -> Any:
-    return struct(
-        "rc_postings",
-        base=ints(postings.base),
-        tail=ints(postings.tail),
-        spans=ints(postings.spans),
-        lengths=passed("shorts", postings.lengths),
-        until=ffi.NULL if postings.ending is None else ffi.from_buffer("int64_t[]", postings.ending.cell),
+    return kept(
+        postings,
+        lambda: struct(
+            "rc_postings",
+            base=ints(postings.base),
+            tail=ints(postings.tail),
+            spans=ints(postings.spans),
+            lengths=passed("shorts", postings.lengths),
+            until=ffi.NULL if postings.ending is None else ffi.from_buffer("int64_t[]", postings.ending.cell),
+        ),
     )
 
 
 def _weights(weights: Weights) -> Any:
-    return struct(
-        "rc_weights",
-        terms=ints(weights.terms),
-        sessions=ints(weights.sessions),
-        title_of=ints(weights.title_of),
-        pairs=ints(weights.pairs),
-        like=flags(weights.like),
-        whole=weights.whole,
-        live_sessions=weights.live[0],
-        live_tokens=weights.live[1],
+    return kept(
+        weights,
+        lambda: struct(
+            "rc_weights",
+            terms=ints(weights.terms),
+            sessions=ints(weights.sessions),
+            title_of=ints(weights.title_of),
+            pairs=ints(weights.pairs),
+            like=flags(weights.like),
+            whole=weights.whole,
+            live_sessions=weights.live[0],
+            live_tokens=weights.live[1],
+        ),
     )
 
 
