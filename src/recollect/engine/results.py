@@ -305,8 +305,10 @@ class _Unread:
 
 
 class RecordSource(Protocol):
-    """What decodes the record of a hit (`engine.read.record_loader.LateRecord`)."""
+    """What decodes the record of a hit from its bytes (`engine.read.record_loader.LateRecord`)."""
 
+    @property
+    def payload(self) -> bytes: ...
     def get(self) -> Record: ...
 
 
@@ -393,6 +395,15 @@ class Hit(JsonForm, _Unread, what="a hit"):
 _SET: dict[str, Callable[[Hit, Any], None]] = {
     name: getattr(Hit, name).__set__ for name in ("record", "score", "confidence", "why", "_unread", "_late")
 }
+
+
+def payload_of(hit: Hit) -> bytes:
+    """Return the canonical bytes of the record of a hit, without decoding it."""
+    try:
+        late: RecordSource | None = hit._late  # type: ignore[attr-defined]
+    except AttributeError:
+        late = None
+    return hit.record.to_bytes() if late is None else late.payload
 
 
 def hit_without_why(
@@ -568,10 +579,14 @@ class Hits(Sequence[Hit]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
+        return self.json_with(Hit.to_json)
+
+    def json_with(self, form: Callable[[Hit], Any]) -> dict[str, Any]:
+        """Return the JSON form, with another form of each hit."""
         return {
             "question": self.plan.question,
-            "hits": [hit.to_json() for hit in self.hits],
-            "standing": [hit.to_json() for hit in self.standing],
+            "hits": list(map(form, self.hits)),
+            "standing": list(map(form, self.standing)),
             "watermark": self.watermark,
             "root": self.root,
             "cursor": self.cursor,
@@ -587,16 +602,21 @@ class Hits(Sequence[Hit]):
     @json_form("hits")
     def from_json(cls, data: Mapping[str, Any]) -> Hits:
         """Rebuild hits from their JSON form."""
+        return cls.from_json_with(data, Hit.from_json)
+
+    @classmethod
+    def from_json_with(cls, data: Mapping[str, Any], read: Callable[[Any], Hit]) -> Hits:
+        """Rebuild hits from what `json_with` returns. `read` rebuilds each of them."""
         watermark = data["watermark"]
         reference, time = (
             None if data[name] is None else datetime.fromisoformat(data[name]) for name in ("reference", "time")
         )
         return cls(
-            tuple(map(Hit.from_json, data["hits"])),
+            tuple(map(read, data["hits"])),
             Plan.from_json(data["plan"]),
             watermark,
             data["root"],
-            tuple(map(Hit.from_json, data["standing"])),
+            tuple(map(read, data["standing"])),
             "" if data["cursor"] == str(watermark) else data["cursor"],
             reference,
             time,

@@ -24,8 +24,9 @@ from recollect.engine.handlers import MOST_READ_BYTES
 from recollect.engine.results import RecordList, record_json, result_to_json
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ProtocolError, ResultChangedError
 from recollect.ledger.commits import Commit
-from recollect.operations import At, Changes, ExecuteBatch, Find, Get, GetAll, Operation
+from recollect.operations import At, Changes, ExecuteBatch, Find, Get, GetAll, Operation, Recall
 from recollect.operations.base import READ
+from recollect.wire.compact import compact_form
 from recollect.wire.encoding import encode
 
 #: Maximum number of records, or of commits, of an answer.
@@ -118,12 +119,19 @@ def fitting(items: list[bytes]) -> int:
     return len(items)
 
 
-def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest | None = None) -> bytes:
+def answer(
+    operation: Operation,
+    execute: Callable[[Operation], Any],
+    rest: Rest | None = None,
+    *,
+    compact: bool = False,
+) -> bytes:
     """Execute an operation, and return the answer to it as JSON.
 
     Args:
         execute: Executes an operation, and returns its result.
         rest: Which part of a list is asked for.
+        compact: Return hits in the form of `wire.compact`.
 
     Raises:
         AnswerTooLargeError: The result is too large, and no list.
@@ -144,7 +152,9 @@ def answer(operation: Operation, execute: Callable[[Operation], Any], rest: Rest
     _check_parts(operation)
     limited = MOST_READ_BYTES.set(ANSWER_BYTES if isinstance(operation, ExecuteBatch) else None)
     try:
-        result = result_to_json(operation, execute(operation))
+        found = execute(operation)
+        is_hits = compact and isinstance(operation, Recall)
+        result = compact_form(found) if is_hits else result_to_json(operation, found)
     finally:
         MOST_READ_BYTES.reset(limited)
     if operation.needs != READ:

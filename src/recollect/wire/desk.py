@@ -77,7 +77,7 @@ class Desk:
         def execute(operation: Operation) -> Any:
             return self.execute(request._replace(operation=operation), grant)
 
-        return answer(request.operation, execute, request.rest)
+        return answer(request.operation, execute, request.rest, compact=request.compact)
 
     def batch(self, place: Place, grant: Grant, expect_head: int | None) -> ClientBatch:
         """Prepare a batch, which `ClientBatch.begin` opens.
@@ -291,7 +291,7 @@ class ClientBatch:
 
     def answer(self, request: Request) -> bytes:
         """Execute an operation in the batch, and return the answer to it. See `Desk.answer`."""
-        return answer(request.operation, self.execute, request.rest)
+        return answer(request.operation, self.execute, request.rest, compact=request.compact)
 
     def _end(self, error: Exception | None) -> None:
         self._thread.shutdown(wait=False)

@@ -21,10 +21,11 @@ from recollect.engine.scope import BY_TOKEN, MCP, Place, Scope
 from recollect.errors import ProtocolError, RecollectError
 from recollect.ledger.commits import MAIN, RESERVED, Branch
 from recollect.memory.memory import namespace_name
-from recollect.operations import SCOPED, Operation, RememberAll, branch_name, check_key, check_label
+from recollect.operations import SCOPED, Operation, Recall, RememberAll, branch_name, check_key, check_label
 from recollect.operations import from_json as operation_from_json
 from recollect.records.origins import USER, check_origin
 from recollect.wire.answers import Rest
+from recollect.wire.compact import hits_of, is_compact
 
 #: The version of the messages. A change that an older program would misread has another one.
 PROTOCOL = 2
@@ -77,11 +78,12 @@ def read_place(data: object) -> Place:
 
 
 class Request(NamedTuple):
-    """An operation with the place where it is executed, and the part of its result that is asked for."""
+    """An operation with the place where it is executed, the part of its result that is asked for, and its form."""
 
     operation: Operation
     place: Place
     rest: Rest | None = None
+    compact: bool = False
 
 
 def scope_from_json(data: object) -> Scope:
@@ -146,7 +148,10 @@ def read_answer(operation: Operation, data: object) -> Any:
         RecollectError: The answer is an error.
         ProtocolError: It is not an answer.
     """
-    return result_from_json(operation, read_result(data))
+    result = read_result(data)
+    return (
+        hits_of(result) if isinstance(operation, Recall) and is_compact(result) else result_from_json(operation, result)
+    )
 
 
 def read_result(data: object) -> Any:

@@ -31,15 +31,15 @@ class LateRecord:
     """A record that is decoded when it is needed: a program may look at the first hits only.
 
     Args:
-        payload: Its canonical bytes.
+        payload: Its canonical bytes, which remain an attribute.
         number: Its document.
         cache: Where it is cached.
     """
 
-    __slots__ = ("_cache", "_number", "_payload", "_record")
+    __slots__ = ("_cache", "_number", "_record", "payload")
 
     def __init__(self, payload: bytes, number: int, cache: RecordCache[Record]) -> None:
-        self._payload = payload
+        self.payload = payload
         self._number = number
         self._cache = cache
         self._record: Record | None = None
@@ -47,7 +47,7 @@ class LateRecord:
     @property
     def supersedes(self) -> tuple[str, ...]:
         """The ids of the records that it replaces. Most replace none, and need not be decoded to know it."""
-        return self.get().supersedes if self._record is not None or may_supersede(self._payload) else ()
+        return self.get().supersedes if self._record is not None or may_supersede(self.payload) else ()
 
     def get(self) -> Record:
         """Return the record.
@@ -56,7 +56,7 @@ class LateRecord:
             DamagedStoreError: It cannot be decoded: the index file was changed together with its digest.
         """
         if self._record is None:
-            record = record_in(self._payload)
+            record = record_in(self.payload)
             if record is None:
                 raise DamagedStoreError("the index", "a record in its file cannot be decoded: remove the folder .index")
             self._cache.keep([(self._number, record, memory_bytes(record))])

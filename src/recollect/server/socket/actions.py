@@ -23,7 +23,14 @@ ACTIONS: dict[str, tuple[frozenset[str], Right]] = {
     "store": (frozenset(("text", "metadata")), WRITE),
     "query": (frozenset(("text", "limit", "rule", "minimum")), READ),
 }
-PONG: dict[str, Any] = {"ok": True, "pong": True, "version": version, "protocol": PROTOCOL, "seen": True}
+PONG: dict[str, Any] = {
+    "ok": True,
+    "pong": True,
+    "version": version,
+    "protocol": PROTOCOL,
+    "seen": True,
+    "compact": True,
+}
 
 
 def read_action(data: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -46,6 +46,7 @@ from recollect.wire import (
     read_place,
     read_request,
 )
+from recollect.wire.compact import COMPACT
 from recollect.wire.seen import NOTHING, read_seen, with_seq
 from recollect.wire.trace import TRACE, read_trace
 
@@ -336,7 +337,9 @@ class Connection(asyncio.Protocol):
 
     def _operate(self, data: Mapping[str, Any]) -> None:
         data = dict(data)
-        seen = data.pop("seen", None)
+        seen, compact = data.pop("seen", None), data.pop(COMPACT, False)
+        if not isinstance(compact, bool):
+            raise ProtocolError(f'"{COMPACT}" must be true or false')
         calls, grant, batch = self._door.calls, self._door.grant, self._batch
         name = data["op"] if isinstance(data["op"], str) else "?"
         if self._batch_lost:
@@ -346,7 +349,7 @@ class Connection(asyncio.Protocol):
             return
 
         def call() -> bytes:
-            request = read_request(data)
+            request = read_request(data)._replace(compact=compact)
             if batch is None and seen is None:
                 return calls.answer(request, grant)
             if batch is None:

@@ -11,9 +11,11 @@ from typing import Any
 
 from recollect.engine.results import ExportedPart, record_from_json
 from recollect.errors import RecollectError, ServerVersionError
+from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.wire import PROTOCOL, Place, decode, encode, place_json, read_result
 from recollect.wire.client.transport import LostError, Pool, RemoteExport, stated_parts
+from recollect.wire.compact import COMPACT
 from recollect.wire.nodes import IN_MEMORY, store_digest
 from recollect.wire.seen import NOTHING
 from recollect.wire.trace import TRACE
@@ -134,6 +136,7 @@ class UnixTransport:
             connection.close()
             raise ServerVersionError(self.address, pong.get("protocol", 0), PROTOCOL)
         connection.traces, connection.sees = pong.get("traces") is True, pong.get("seen") is True
+        connection.compact = pong.get(COMPACT) is True
         return connection
 
 
@@ -157,12 +160,13 @@ class _Connection:
             comes next on it may be the answer to another message.
         traces: Whether the server continues traces. One that does not may refuse a line that has one.
         sees: Whether the server takes what a client has seen. One that does not would refuse such a line.
+        compact: Whether the server returns hits in the form of `wire.compact`. One that does not would refuse to.
     """
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self.is_settled = True
-        self.traces = self.sees = False
+        self.traces = self.sees = self.compact = False
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> Any:
         """Send a message and return its answer as parsed JSON."""
@@ -170,6 +174,8 @@ class _Connection:
             message = {**message, "trace": trace}
         if "seen" in message and not self.sees:
             message = {name: value for name, value in message.items() if name != "seen"}
+        if self.compact and message.get("op") == Recall.name:
+            message = {**message, COMPACT: True}
         return self.exchange(encode(message), timeout_s)
 
     def exchange(self, data: bytes, timeout_s: float) -> Any:
