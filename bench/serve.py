@@ -1,7 +1,7 @@
 """The server: what a call over its socket and over HTTP costs more than in this process, and how many it answers.
 
 Two copies of one store: `recollect serve` has one, this process the other. Pings, then the same questions with the same
-`k`, each hit decoded and its hash verified, then durable writes, with the memories of `recollect.open` and
+`k`, once without reading the hits and once with every record and explanation read, then durable writes, with the memories of `recollect.open` and
 `recollect.connect` by turns, as in `bench.recall`. HTTP connections are kept alive.
 
 Then requests a second over the socket, for 1, 8 and 64 clients: each is a thread with a connection of its own, in one
@@ -99,7 +99,9 @@ def serve(records: int, asked: int) -> dict[str, Any]:
         for memory in memories.values():
             warmed(memory, questions(texts, WARM_UP, seed=5))
         ping = _pings(server)
-        recalls = in_turn({name: _recall(memory) for name, memory in memories.items()}, questions(texts, asked))
+        askers = {name: _recall(memory) for name, memory in memories.items()}
+        askers |= {f"{name}, all read": _recall(memory, reads=True) for name, memory in memories.items()}
+        recalls = in_turn(askers, questions(texts, asked))
         writes = in_turn({name: _remember(memory, name) for name, memory in memories.items()}, texts[:WRITES])
         with told("requests of many clients"):
             many = {
@@ -111,8 +113,9 @@ def serve(records: int, asked: int) -> dict[str, Any]:
         "records": records,
         "questions": asked,
         "ping": {f"{name[:-3]}_us": ms * 1000 for name, ms in percentiles(ping).items()},
-        "recall": _compared(recalls),
-        "write": _compared(writes),
+        "recall": _compared({name: recalls[name] for name in memories}, ping),
+        "recall, all read": _compared({name: recalls[f"{name}, all read"] for name in memories}, ping),
+        "write": _compared(writes, ping),
         "clients": many,
         **source.to_json(),
         "versions": versions(),
@@ -132,8 +135,15 @@ def _pings(server: Server) -> list[float]:
     return took[PINGS:]
 
 
-def _recall(memory: recollect.Memory) -> Callable[[str], object]:
-    return lambda question: memory.recall(question, K)
+def _recall(memory: recollect.Memory, *, reads: bool = False) -> Callable[[str], object]:
+    if not reads:
+        return lambda question: memory.recall(question, K)
+
+    def read(question: str) -> list[tuple[recollect.Record, recollect.Why]]:
+        hits = memory.recall(question, K)
+        return [(hit.record, hit.why) for hit in (*hits, *hits.standing)]
+
+    return read
 
 
 def _remember(memory: recollect.Memory, source: str) -> Callable[[str], object]:
@@ -142,11 +152,15 @@ def _remember(memory: recollect.Memory, source: str) -> Callable[[str], object]:
     return lambda text: memory.remember(f"Entry {next(numbers)} of the book: {text}", source=source)
 
 
-def _compared(took: dict[str, list[float]]) -> dict[str, Any]:
-    """The latencies of each, and the differences of the medians."""
+def _compared(took: dict[str, list[float]], ping: list[float]) -> dict[str, Any]:
+    """The latencies of each, and the differences of the medians: in microseconds, and in pings of the same run."""
     figures = {name: percentiles(each) for name, each in took.items()}
-    own = figures["in_process"]["p50_ms"]
-    more = {f"{name}_more_us": (each["p50_ms"] - own) * 1000 for name, each in figures.items() if name != "in_process"}
+    own, unit = figures["in_process"]["p50_ms"], percentile(ping, 0.5)
+    more: dict[str, float] = {}
+    for name, each in figures.items():
+        if name != "in_process":
+            extra = each["p50_ms"] - own
+            more |= {f"{name}_more_us": extra * 1000, f"{name}_more_pings": extra / unit}
     return {**figures, **more}
 
 
