@@ -1,8 +1,8 @@
 """The server: what a call over its socket and over HTTP costs more than in this process, and how many it answers.
 
 Two copies of one store: `recollect serve` has one, this process the other. Pings, then the same questions with the same
-`k`, once without reading the hits and once with every record and explanation read, then durable writes, with the memories of `recollect.open` and
-`recollect.connect` by turns, as in `bench.recall`. HTTP connections are kept alive.
+`k`, once without reading the hits and once with every record and explanation read, then durable writes, with the
+memories of `recollect.open` and `recollect.connect` by turns, as in `bench.recall`. HTTP connections are kept alive.
 
 Then requests a second over the socket, for 1, 8 and 64 clients: each is a thread with a connection of its own, in one
 process or four. They do not decode the answers (`bench.serve_clients`). The numbers of clients take turns, and the
