@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import apsw
@@ -13,6 +15,16 @@ from recollect.stores.sql.transaction import SqlTransaction
 from recollect.stores.sql.view import SqlView
 from recollect.stores.sqlite.schema import BRANCHED_FORMAT
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
+
+#: Up to this many rows are inserted by one statement, in two thirds of the time. Of many rows it takes longer.
+_AT_ONCE = 8
+
+
+@cache
+def _of_rows(sql: str, count: int) -> str:
+    """Return an INSERT of one row as one of several."""
+    before, values, row = sql.partition(" VALUES ")
+    return before + values + ", ".join([row] * count)
 
 
 class SqliteView(SqlView):
@@ -69,7 +81,10 @@ class SqliteTransaction(SqlTransaction, SqliteView):
     def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         self.check_open()
         try:
-            self._connection.executemany(sql, rows)
+            if 1 < len(rows) <= _AT_ONCE and sql.endswith("?)"):
+                self._connection.execute(_of_rows(sql, len(rows)), tuple(chain.from_iterable(rows)))
+            else:
+                self._connection.executemany(sql, rows)
         except SQLITE_ERRORS as error:
             raise ours(self._path, error) from error
 
