@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import recollect
+from recollect import filters as f
 from recollect.calls.calls import Calls
 from recollect.engine.index import keeper as indexing
 from recollect.engine.index.caches import cache_of
@@ -442,7 +443,7 @@ class TestBudget:
             assert not list(core_of(memory).keeper.entries)
             memory.remember("boat " * 5000)
             memory.remember("a boat")
-            assert len(memory.recall("boat")) == 2
+            assert len(memory.recall("boat", where=f.kind("knowledge"))) == 2  # a filter decodes records
             cache = cache_of(index_of(memory).documents.rows)
             assert [record.text for record in cache.known(range(9)).values()] == ["a boat"]
 
@@ -514,7 +515,7 @@ class TestBudget:
             memory.recall("nothing of this")
             keeper = core_of(memory).keeper
             before = keeper.entries.nbytes
-            assert len(memory.recall("tea", k=200)) == 200
+            assert len(memory.recall("tea", k=200, where=f.kind("knowledge"))) == 200  # a filter decodes records
             kept = keeper.entry(DEFAULT).value
             assert kept is not None
             assert kept.cached_bytes > 100_000

@@ -236,7 +236,9 @@ def read_in_full(text: str) -> tuple[str, ...]:
 
 @settings(max_examples=some(400))
 @given(
-    st.one_of(st.from_regex(re.compile(each.pattern, each.flags)) for each in (manner._INSTRUCTION, manner._PREFERENCE))
+    st.one_of(
+        [st.from_regex(re.compile(each.pattern, each.flags)) for each in (manner._INSTRUCTION, manner._PREFERENCE)]
+    )
 )
 @example("I don't l\u0130ke it")
 @example("I\u017fn't it; remember that \u0131 won't drin\u212a it")

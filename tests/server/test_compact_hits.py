@@ -109,9 +109,10 @@ def test_what_is_not_in_this_form_is_an_error_at_once(at: int, value: Any) -> No
     data["hits"][0][at] = value
     with pytest.raises(InvalidOperationError, match="is not the JSON form of hits"):
         compact.hits_of(data)
-    for wrong in ({}, [], None, {"compact": 1}, {**form(), "hits": [[]]}):
+    wrongs: list[Any] = [{}, [], None, {"compact": 1}, {**form(), "hits": [[]]}]
+    for wrong in wrongs:
         with pytest.raises(InvalidOperationError):
-            compact.hits_of(wrong)  # type: ignore[arg-type]
+            compact.hits_of(wrong)
 
 
 def test_a_record_or_an_explanation_that_is_none_is_an_error_when_it_is_read() -> None:

@@ -30,18 +30,16 @@ _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 class LateRecord:
     """A record that is decoded when it is needed: a program may look at the first hits only.
 
-    Args:
-        payload: Its canonical bytes, which remain an attribute.
-        number: Its document.
-        cache: Where it is cached.
+    It is not cached: the memory of a cache is counted when a call ends.
+
+    Attributes:
+        payload: Its canonical bytes.
     """
 
-    __slots__ = ("_cache", "_number", "_record", "payload")
+    __slots__ = ("_record", "payload")
 
-    def __init__(self, payload: bytes, number: int, cache: RecordCache[Record]) -> None:
+    def __init__(self, payload: bytes) -> None:
         self.payload = payload
-        self._number = number
-        self._cache = cache
         self._record: Record | None = None
 
     @property
@@ -59,7 +57,6 @@ class LateRecord:
             record = record_in(self.payload)
             if record is None:
                 raise DamagedStoreError("the index", "a record in its file cannot be decoded: remove the folder .index")
-            self._cache.keep([(self._number, record, memory_bytes(record))])
             self._record = record
         return self._record
 
@@ -97,7 +94,7 @@ class Records:
             payloads, ids = rows.payloads(missing), rows.ids(missing)
             for number, payload in payloads.items():
                 if begins_with_id(payload, ids[number]):
-                    found[number] = LateRecord(payload, number, cache)
+                    found[number] = LateRecord(payload)
             others = [number for number in missing if number not in found]
             found |= zip(others, self._of(others, cache), strict=True)
         return [found[number] for number in numbers]
