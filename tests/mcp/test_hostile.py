@@ -16,7 +16,8 @@ import pytest
 from tests.examples import FULL
 from torture.mcp_client import HttpClient, HttpServer, Message, StdioClient, failed, request, text_of
 
-from recollect.server.mcp.stdio import MOST_BYTES, REQUESTS
+from recollect.server.mcp.handshake import REQUESTS
+from recollect.server.mcp.lines import MOST_BYTES
 from recollect.server.mcp.toolsets import TOOLSETS
 
 #: One worker runs them, with one server for all.

@@ -25,8 +25,8 @@ from recollect.errors import InvalidArgumentError
 from recollect.importers import import_path, write_graph
 from recollect.server.addresses import SAFE_HEADERS, address_of, is_loopback
 from recollect.server.mcp.guidance import import_graph
+from recollect.server.mcp.lines import MOST_BYTES, split
 from recollect.server.mcp.reference import RESOURCE
-from recollect.server.mcp.stdio import MOST_BYTES, _split
 from recollect.server.mcp.tools import Access
 
 TOKEN = "a-token-of-thirty-two-characters"
@@ -138,12 +138,12 @@ def test_a_client_that_stops_reading_and_closes_its_end_ends_the_server_quietly(
 @given(st.lists(st.binary(max_size=5) | st.just(b"\n"), max_size=20))
 def test_lines_are_the_same_however_they_arrive(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
-    assert list(_split(iter(chunks))) == whole.removesuffix(b"\n").split(b"\n") * bool(whole)
+    assert list(split(iter(chunks))) == whole.removesuffix(b"\n").split(b"\n") * bool(whole)
 
 
 def test_of_a_line_that_is_too_long_only_the_beginning_is_read() -> None:
     chunks = [b"a\n", *[b"x" * 2**20] * 50, b"y\nb\n"]
-    first, long, last = _split(iter(chunks))
+    first, long, last = split(iter(chunks))
     assert (first, last) == (b"a", b"b")
     assert MOST_BYTES < len(long) <= MOST_BYTES + 2**20 + 2
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Mapping
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +38,10 @@ from recollect.server.limits import (
     RIGHTS,
 )
 from recollect.server.mcp.guidance import GRAPH_VARIABLE, import_graph
-from recollect.server.mcp.tools import GRAPH_TOKENS, Access
+from recollect.server.mcp.handshake import Handshake, output
+from recollect.server.mcp.lines import CHUNK, split
+from recollect.server.mcp.replies import Replies
+from recollect.server.mcp.tools import GRAPH_TOKENS, Access, McpTool
 from recollect.server.mcp.toolsets import ALL, DEFAULT_SETS, TOOLSETS, tools_of
 from recollect.stores.files import open_regular
 
@@ -109,35 +115,51 @@ def mcp(
         return settings.open(create=create, read_only=read_only)
 
     access = Access(opener, user=user, read_only=read_only, graph_tokens=graph_tokens, origin=origin)
-    try:
-        import anyio
-
-        from recollect.server.mcp.protocol import Protocol
-    except ImportError as error:
-        raise MissingExtraError("recollect mcp", error.name or "mcp", "mcp") from None
+    if find_spec("mcp") is None:
+        raise MissingExtraError("recollect mcp", "mcp", "mcp")
     access.check()
     if path := os.environ.get(GRAPH_VARIABLE):
         import_graph(access, path, report=_say)
         if not any(tool.graph for tool in tools.values()):
             _say(f"{GRAPH_VARIABLE} is set: --tools reference offers the tools of the reference memory server")
 
-    async def serve() -> None:
-        protocol = Protocol(access, tools)
-        if http is None:
-            from recollect.server.mcp.stdio import serve_stdio
-
-            await serve_stdio(protocol)
-        else:
-            from recollect.server.mcp.http import serve_http
-
-            host, port = address_of(http)
-            await serve_http(protocol, host, port, token=token, ready=lambda url: _say(f"listening on {url}"))
-
     exempt_what_lives_long()
     try:
-        anyio.run(serve)
+        if http is None:
+            _serve_mcp(access, tools)
+        else:
+            _serve_mcp_over_http(access, tools, http, token)
     finally:
         access.close()
+
+
+def _serve_mcp(access: Access, tools: Mapping[str, McpTool]) -> None:
+    """Serve the client at standard input and output."""
+    # Not `sys.stdin`, whose lock a thread that reads would hold when the interpreter ends.
+    read = partial(os.read, os.dup(sys.stdin.fileno()), CHUNK)
+    rest = Handshake(Replies(access, tools), output(sys.stdout.fileno())).serve(split(iter(read, b"")))
+    if rest is not None:  # the SDK takes a second to load, so only for those who need it
+        import anyio
+
+        from recollect.server.mcp.protocol import Protocol
+        from recollect.server.mcp.stdio import serve_stdio
+
+        anyio.run(lambda: serve_stdio(Protocol(access, tools), rest))
+
+
+def _serve_mcp_over_http(access: Access, tools: Mapping[str, McpTool], address: str, token: str | None) -> None:
+    import anyio
+
+    from recollect.server.mcp.http import serve_http
+    from recollect.server.mcp.protocol import Protocol
+
+    host, port = address_of(address)
+
+    async def serve() -> None:
+        say = lambda url: _say(f"listening on {url}")  # noqa: E731
+        await serve_http(Protocol(access, tools), host, port, token=token, ready=say)
+
+    anyio.run(serve)
 
 
 def _say(text: str) -> None:

@@ -7,9 +7,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from recollect.agents import TRUST
-from recollect.errors import ImportFormatError
-from recollect.importers.knowledge_graph import KnowledgeGraph
-from recollect.importers.run import Source, import_source
 from recollect.server.mcp.tools import Access, ToolError
 
 PROMPT = "recall_for_task"
@@ -100,6 +97,10 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         report(f"{file} was not imported, because the server can only read")
         return
     done_id = f"imported-{hashlib.sha256(str(file).encode('utf-8', 'surrogateescape')).hexdigest()[:24]}"
+    from recollect.errors import ImportFormatError  # imports are for those who have such a file
+    from recollect.importers.knowledge_graph import KnowledgeGraph
+    from recollect.importers.run import Source, import_source
+
     memory = access.reading()
     before = memory.get(done_id)
     if before is not None or memory.changes(id=done_id, limit=1):

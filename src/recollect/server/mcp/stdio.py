@@ -1,4 +1,4 @@
-"""The transport over standard input and output, for the client that started the server.
+"""The transport of the SDK over standard input and output, for a client that begins with a later revision.
 
 Memory is bounded whatever the client sends: a message that is too long is skipped and refused, and no further request
 is read while `REQUESTS` are not answered, also if the client does not read the answers.
@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any, cast
@@ -23,29 +21,29 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from recollect.arguments.checks import is_integer
+from recollect.server.mcp.handshake import REQUESTS
+from recollect.server.mcp.lines import MOST_BYTES, refusal
 from recollect.server.mcp.protocol import Protocol
 from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS
 
-#: Maximum number of requests that are not answered yet.
-REQUESTS = 16
-#: Maximum length of a message, in bytes.
-MOST_BYTES = 4 * 2**20
-_CHUNK = 2**16
 #: Seconds in which requests are still answered after the input has ended.
 _PATIENCE_S = 30.0
 
 
-async def serve_stdio(protocol: Protocol) -> None:
-    """Serve the client at standard input and output until the input ends, or the client closes the output."""
+async def serve_stdio(protocol: Protocol, lines: Iterator[bytes]) -> None:
+    """Serve the client at standard output until the input ends, or the client closes the output.
+
+    Args:
+        protocol: What it is served with.
+        lines: The lines of the client.
+    """
     try:
-        await _serve(protocol)
+        await _serve(protocol, _Lines(lines))
     except* (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass  # the client is gone
 
 
-async def _serve(protocol: Protocol) -> None:
-    lines = _Lines(sys.stdin.fileno())
+async def _serve(protocol: Protocol, lines: _Lines) -> None:
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
@@ -82,7 +80,7 @@ async def _serve(protocol: Protocol) -> None:
 
 
 class _Lines:
-    """The lines of a file descriptor, read in a thread that does not keep the process from ending.
+    """The lines of a client, read in a thread that does not keep the process from ending.
 
     A line that is too long is skipped; an empty text stands for it.
 
@@ -90,10 +88,9 @@ class _Lines:
         refusals: The answers to the lines that are not messages, in their order. The SDK does not answer these.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, lines: Iterator[bytes]) -> None:
         self.refusals: deque[SessionMessage] = deque()
-        # Not `sys.stdin`, whose lock the thread would hold when the interpreter ends.
-        self._descriptor = os.dup(descriptor)
+        self._lines = lines
         self._queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._room = threading.Semaphore(1)  # of the queue
         self._loop = asyncio.get_running_loop()
@@ -101,7 +98,7 @@ class _Lines:
 
     def _read(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            for line in _split(iter(lambda: os.read(self._descriptor, _CHUNK), b"")):
+            for line in self._lines:
                 if len(line) > MOST_BYTES:
                     self._put("")
                 elif line.strip():
@@ -125,22 +122,6 @@ class _Lines:
                     self.refusals.append(_refusal(line))
                     line = ""
             yield line
-
-
-def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream, without their ends. Of a line that is too long, only the beginning is in memory."""
-    parts: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        *ended, rest = chunk.split(b"\n")
-        for line in ended:
-            yield b"".join([*parts, line])
-            parts, size = [], 0
-        if size <= MOST_BYTES:
-            parts.append(rest)
-            size += len(rest)
-    if size:
-        yield b"".join(parts)
 
 
 class _Requests:
@@ -189,20 +170,8 @@ def _states_id(line: str) -> bool:
 
 
 def _refusal(line: str) -> SessionMessage:
-    """Return the answer to a line that is not a message. It has the id of the request, if that can be read."""
-    request_id: types.RequestId | None = None
-    if not line:
-        code, text = types.INVALID_REQUEST, f"the message is longer than {MOST_BYTES} bytes, and was skipped"
-    else:
-        code, text = types.PARSE_ERROR, "the line is not JSON in Unicode, and was skipped"
-        with suppress(ValueError, RecursionError):
-            stated = json.loads(line)
-            code = types.INVALID_REQUEST
-            text = "the line is not a JSON-RPC 2.0 message in Unicode (an id is a text or an integer), and was skipped"
-            found = stated.get("id") if isinstance(stated, dict) else None
-            if isinstance(found, str) or is_integer(found):
-                request_id = found
-    return _error(request_id, code, text)
+    """Return the answer to a line that is not a message; "" stands for one that is too long."""
+    return _error(*refusal(line))
 
 
 def _error(request_id: types.RequestId | None, code: int, text: str) -> SessionMessage:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 
 from recollect import Commit, Memory
 from recollect.errors import RecollectError
@@ -29,6 +27,8 @@ _PATIENCE_S = 10.0
 #: Maximum number of seconds until a change is noticed that no commit announces.
 _POLL_S = 1.0
 _log = logging.getLogger("recollect")
+#: Sends a client that the resource of an address has changed.
+Send = Callable[[str], Awaitable[None]]
 
 
 class Subscribers:
@@ -37,13 +37,11 @@ class Subscribers:
     Args:
         access: The memory.
         uri: The address of the graph. Subscriptions to others are accepted and never notified.
-
-    Attributes:
-        bus: What the subscriptions of the newer protocol listen to.
+        publish: Notifies the subscriptions of the newer protocol.
     """
 
-    def __init__(self, access: Access, uri: str) -> None:
-        self.bus = InMemorySubscriptionBus()
+    def __init__(self, access: Access, uri: str, publish: Send) -> None:
+        self._publish = publish
         self._access = access
         self._uri = uri
         self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
@@ -87,7 +85,7 @@ class Subscribers:
 
     async def _notify(self, first: str | None = None) -> None:
         """Notify all subscribers, and wait for one client to read it."""
-        await self.bus.publish(ResourceUpdated(self._uri))
+        await self._publish(self._uri)
         for (client, uri), session in list(self._sessions.items()):
             if uri == self._uri and not session.busy and self._tasks is not None:
                 session.busy = True
@@ -96,10 +94,10 @@ class Subscribers:
                 else:
                     self._tasks.start_soon(session.notify, uri)
 
-    async def add(self, client: str, uri: str, session: ServerSession) -> None:
+    async def add(self, client: str, uri: str, send: Send) -> None:
         """Notify a client when the resource changes."""
         self._sessions.pop((client, uri), None)
-        self._sessions[client, uri] = _Session(session)
+        self._sessions[client, uri] = _Session(send)
         while len(self._sessions) > MOST_SUBSCRIPTIONS:
             self._sessions.popitem(last=False)
         await self.listen()
@@ -149,13 +147,13 @@ class Subscribers:
 class _Session:
     """A client with a subscription."""
 
-    def __init__(self, session: ServerSession) -> None:
+    def __init__(self, send: Send) -> None:
         self.busy = False
-        self._session = session
+        self._send = send
 
     async def notify(self, uri: str) -> None:
         try:
             with anyio.move_on_after(_PATIENCE_S):
-                await self._session.send_resource_updated(uri)
+                await self._send(uri)
         finally:
             self.busy = False
