@@ -26,7 +26,7 @@ from tests.paths import ROOT
 import recollect
 from recollect.cli.serving import mcp
 from recollect.server.mcp import guidance, reference
-from recollect.server.mcp.protocol import _described
+from recollect.server.mcp.replies import Replies
 from recollect.server.mcp.tools import Access
 from recollect.server.mcp.toolsets import ALL as ALL_SETS
 from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
@@ -194,8 +194,8 @@ def test_the_page_states_what_each_set_costs() -> None:
     stated = costs(PAGE.read_text("utf-8"))
     assert set(stated) == {*TOOLSETS, ALL_SETS}
     for name, (nbytes, tokens) in stated.items():
-        listed = [_described(tool, access) for tool in tools_of([name]).values()]
-        size = sum(len(each.model_dump_json(by_alias=True, exclude_none=True).encode()) for each in listed)
+        listed = Replies(access, tools_of([name])).tools["tools"]
+        size = sum(len(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()) for each in listed)
         assert abs(size - nbytes) <= 0.02 * size + 50, name
         assert abs(size / 4 - tokens) <= 0.02 * size / 4 + 50, name
 

@@ -393,7 +393,7 @@ def test_listeners_of_the_newer_protocol_are_notified_too(tmp_path: Path) -> Non
 
 
 def test_without_the_extra_the_command_names_it(tmp_path: Path) -> None:
-    (tmp_path / "anyio.py").write_text("raise ModuleNotFoundError(\"No module named 'anyio'\", name='anyio')")
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['mcp'] = None")
     done = subprocess.run(
         [sys.executable, "-m", "recollect", "mcp"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},

@@ -84,8 +84,8 @@ def test_a_client_gets_the_same_as_in_a_process_and_no_answer_is_too_large(
     sizes: list[int] = []
     answer = answers.answer
 
-    def measured(*args: Any) -> bytes:
-        out = answer(*args)
+    def measured(*args: Any, **kwargs: Any) -> bytes:
+        out = answer(*args, **kwargs)
         sizes.append(len(out))
         return out
 

@@ -13,6 +13,8 @@ from recollect.arguments.checks import is_integer
 MOST_BYTES = 4 * 2**20
 #: How many bytes are read at once.
 CHUNK = 2**16
+#: Maximum number of objects and lists that are in one another.
+_MOST_LEVELS = 128
 #: The codes of JSON-RPC.
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 #: The id of a request.
@@ -92,7 +94,7 @@ def parsed(line: bytes) -> Message | Refusal | None:
             json.dumps(data, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         return refusal(text)
-    if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
+    if not isinstance(data, dict) or data.get("jsonrpc") != "2.0" or _is_deep(data, text):
         return refusal(text)
     request_id, params = data.get("id"), data.get("params")
     if "id" in data and not (isinstance(request_id, str) or is_integer(request_id)):
@@ -102,6 +104,21 @@ def parsed(line: bytes) -> Message | Refusal | None:
     if "method" not in data and ("result" in data or "error" in data):
         return Message(request_id, "", {})
     return refusal(text)
+
+
+def _is_deep(data: Any, text: str) -> bool:
+    """Return whether a value has more levels than `_MOST_LEVELS`, which what reads it could not bear."""
+    if text.count("{") + text.count("[") <= _MOST_LEVELS:
+        return False
+    level = [data]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            below
+            for each in level
+            if isinstance(each, (dict, list))
+            for below in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
 
 
 def _refuse(name: str) -> NoReturn:
