@@ -110,6 +110,13 @@ class TestReading:
                 hits = memory.recall(QUESTION)
                 assert all(pool.map(lambda at, hits=hits: hits[at].why == expected[at], [*range(len(hits))] * 4))
 
+    def test_a_thread_that_comes_late_gets_what_another_one_has_computed(self, memory: Memory) -> None:
+        say(memory)
+        hit = memory.recall(QUESTION)[0]
+        for name in ("why", "record"):
+            value = getattr(hit, name)
+            assert Hit.__getattr__(hit, name) is value  # type: ignore[attr-defined]
+
     def test_the_time_for_the_recall_does_not_matter_any_more(self, memory: Memory) -> None:
         say(memory)
         expected = [hit.why for hit in memory.recall(QUESTION)]

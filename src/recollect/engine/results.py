@@ -340,15 +340,15 @@ class Hit(JsonForm, _Unread, what="a hit"):
 
         def __getattr__(self, name: str) -> Any:
             """Compute `why` or `record`. Python calls this only for attributes that are missing."""
-            if name == "why":
-                source, place = self._unread
-                value, used = source.at(place), "_unread"
-            elif name == "record":
-                value, used = self._late.get(), "_late"
-            else:
+            if name not in ("why", "record"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            of = "_unread" if name == "why" else "_late"
+            source = getattr(self, of)
+            if source is None:  # another thread has computed it meanwhile
+                return object.__getattribute__(self, name)
+            value = source[0].at(source[1]) if name == "why" else source.get()
             _SET[name](self, value)
-            _SET[used](self, None)
+            _SET[of](self, None)
             return value
 
     @property
