@@ -1,4 +1,4 @@
-"""Explanations of hits: computed when they are read, and the same as if they had been computed with the answer."""
+"""Explanations and records of hits: computed when they are read, and the same as if that had been done at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import recollect
-from recollect import Hit, Hits, Memory
+from recollect import Hit, Hits, Memory, Record
 from recollect.common.deadlines import Deadline, within
 from recollect.engine.read import explaining
 from recollect.engine.read.explaining import MOST_UNREAD, Explanations
+from recollect.engine.results import payload_of
+from recollect.errors import DamagedStoreError, InvalidRecordError
+from recollect.indexes.documents.row_data import Rows
+from recollect.records.codec import begins_with_id
 
 QUESTION = "where does Ana keep the blue bicycle?"
 
@@ -165,3 +171,65 @@ class TestWaiting:
         for _ in range(2 * MOST_UNREAD):
             memory.recall(QUESTION)
         assert computed == []
+
+
+@pytest.mark.in_process
+class TestRecords:
+    def test_a_record_is_decoded_when_it_is_read_and_once(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        say(memory)
+        memory.recall(QUESTION)  # the standing record is cached
+        load, loaded = Record.load, []
+
+        def noted(data: bytes) -> Record:
+            loaded.append(data)
+            return load(data)
+
+        monkeypatch.setattr(Record, "load", noted)
+        hits = memory.recall(QUESTION)
+        assert [hit.why.replaces for hit in hits] == [()] * len(hits)
+        assert loaded == []
+        assert hits[0].record is hits[0].record
+        assert len(loaded) == 1
+        assert payload_of(hits[1]) == hits[1].record.to_bytes()
+        assert len(loaded) == 2
+
+    def test_what_a_record_replaces_is_known(self, memory: Memory) -> None:
+        say(memory)
+        memory.remember("The blue bicycle is in the garden.", id="new", supersedes=["t2"])
+        found = {hit.record.id: hit.why.replaces for hit in memory.recall(QUESTION)}
+        assert found["new"] == ("t2",)
+        assert set(found.values()) == {(), ("t2",)}
+
+    def test_a_record_of_another_id_in_the_index_is_read_from_the_store(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        say(memory)
+        expected = [(hit.record, hit.why) for hit in memory.recall(QUESTION)]
+        other = memory.get("s")
+        assert other is not None
+        monkeypatch.setattr(Rows, "payloads", lambda rows, numbers: dict.fromkeys(numbers, other.to_bytes()))
+        assert [(hit.record, hit.why) for hit in memory.recall(QUESTION)] == expected
+
+    def test_a_record_that_cannot_be_decoded_is_an_error_when_it_is_read(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        say(memory)
+        real = Rows.payloads
+        broken = lambda rows, numbers: {at: data[:-1] for at, data in real(rows, numbers).items()}  # noqa: E731
+        monkeypatch.setattr(Rows, "payloads", broken)
+        hit = memory.recall(QUESTION)[0]
+        with pytest.raises(DamagedStoreError, match="a record in its file cannot be decoded"):
+            hit.record  # noqa: B018
+
+
+@given(st.text(min_size=1, max_size=200).filter(lambda text: text.isprintable() and not text.isspace()))
+def test_the_beginning_of_a_record_says_its_id(record_id: str) -> None:
+    try:
+        record = Record(id=record_id, content="x")
+    except InvalidRecordError:
+        return
+    assert begins_with_id(record.to_bytes(), record.id) is (len(record.id.encode()) < 128)
+    assert not begins_with_id(record.to_bytes(), record.id + "x")
+    assert not begins_with_id(record.to_bytes(), record.id[1:] or "y")
