@@ -172,6 +172,29 @@ class TestWaiting:
             memory.recall(QUESTION)
         assert computed == []
 
+    def test_one_that_cannot_be_computed_stops_no_other_recall(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        say(memory)
+        broken = memory.recall(QUESTION)
+        made = Explanations._made
+        monkeypatch.setattr(Explanations, "_made", _raising)
+        answers = [memory.recall(QUESTION) for _ in range(2 * MOST_UNREAD)]
+        with pytest.raises(ZeroDivisionError):
+            broken[0].why  # noqa: B018
+        monkeypatch.setattr(Explanations, "_made", made)
+        assert [hit.why for hit in broken] == [hit.why for hit in answers[-1]]
+
+    def test_an_answer_without_hits_does_not_wait(self, memory: Memory) -> None:
+        say(memory)
+        before = len(explaining._latest)
+        assert not memory.recall("xylophone zebra")
+        assert len(explaining._latest) == before
+
+
+def _raising(*_: object) -> None:
+    raise ZeroDivisionError
+
 
 @pytest.mark.in_process
 class TestRecords:

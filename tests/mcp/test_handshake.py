@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 import recollect
 from recollect import Memory
 from recollect.server.mcp.handshake import REQUESTS, VERSIONS, Handshake
-from recollect.server.mcp.lines import MOST_BYTES, Message, Refusal, parsed
+from recollect.server.mcp.lines import MOST_BYTES, Message, Refusal, chunks_of, parsed
 from recollect.server.mcp.reference import RESOURCE
 from recollect.server.mcp.replies import Replies
 from recollect.server.mcp.tools import Access
@@ -227,9 +229,9 @@ def test_a_cancelled_call_is_not_answered_and_one_that_has_begun_runs_to_its_end
     with Client(tmp_path / "a.db") as client:
         client.hello()
         begun, go_on = blocked(client, monkeypatch)
-        client.send(*(call(number, "remember", content=f"fact {number}", id=str(number)) for number in (1, 2, 3)))
+        client.send(*(call(number, "remember", content=f"fact {number}", id=str(number)) for number in (5, 2, 1)))
         assert begun.wait(60)
-        for number in (1, 2, 77, "1", None):
+        for number in (5, 2, 77, "1", None, [1], True):
             client.send(
                 json.dumps(
                     {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
@@ -238,12 +240,12 @@ def test_a_cancelled_call_is_not_answered_and_one_that_has_begun_runs_to_its_end
         client.send(line("ping", "ping"))
         assert client.answer()["id"] == "ping"  # the cancellations were read
         go_on.set()
-        assert client.answer()["id"] == 3
-        memory = client.access.reading()
-        assert memory.get("1") is not None
-        assert memory.get("2") is None
-        client.send(call(1, "recall", question="fact"))  # the id can be used again
         assert client.answer()["id"] == 1
+        memory = client.access.reading()
+        assert memory.get("5") is not None
+        assert memory.get("2") is None
+        client.send(call(2, "recall", question="fact"))  # the id can be used again
+        assert client.answer()["id"] == 2
 
 
 def test_no_more_requests_are_read_than_may_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +289,21 @@ def test_a_fault_of_ours_is_an_error_without_its_message(
         assert client.answer()["error"] == {"code": -32603, "message": "internal error in tools/call: KeyError"}
         client.send(line(2, "ping"))
         assert client.answer()["result"] == {}
+        monkeypatch.setattr(Replies, "call", lambda *_: {"content": {1, 2}})  # no JSON
+        client.send(call(3, "recall", question="x"), line(4, "ping"))
+        found = {answer["id"]: answer for answer in (client.answer(), client.answer())}
+        assert found[3]["error"]["message"] == "internal error in tools/call: TypeError"
+        assert found[4]["result"] == {}
     assert "internal error in tools/call" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_a_response_of_the_client_is_ignored_and_a_method_without_a_name_is_not_known(tmp_path: Path) -> None:
+    with Client(tmp_path / "a.db") as client:
+        client.hello()
+        client.send(b'{"jsonrpc":"2.0","id":1,"result":{}}', line(2, ""), line(3, "ping"))
+        assert client.answer()["error"]["code"] == -32601
+        assert client.answer()["id"] == 3
 
 
 def test_changes_of_the_graph_are_notified_before_the_answer_and_those_of_others_too(tmp_path: Path) -> None:
@@ -310,6 +325,12 @@ def test_changes_of_the_graph_are_notified_before_the_answer_and_those_of_others
             line(5, "resources/unsubscribe", {"uri": RESOURCE}), call(6, "delete_entities", entityNames=["Ines"])
         )
         assert [client.answer()["id"] for _ in range(2)] == [5, 6]
+        client.send(
+            line(7, "resources/subscribe", {"uri": RESOURCE}),
+            line(8, "resources/unsubscribe", {"uri": RESOURCE}),
+            call(9, "create_entities", entities=[entity]),
+        )
+        assert [client.answer()["id"] for _ in range(3)] == [7, 8, 9]
 
 
 def test_a_later_revision_is_left_to_the_sdk(store: Path) -> None:
@@ -339,6 +360,41 @@ def test_a_client_that_is_gone_ends_the_server(tmp_path: Path) -> None:
         assert not client._thread.is_alive()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="reading a pipe cannot be interrupted there")
+def test_a_client_that_only_closes_its_end_of_the_output_ends_the_server(store: Path) -> None:
+    command = [sys.executable, "-m", "recollect", "mcp", "--db", str(store), "--read-only"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(line(1, "initialize", hello()) + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.stdout.close()
+        process.stdin.write(call(2, "recall", question="tea") + b"\n")  # answered by the other thread
+        process.stdin.flush()
+        assert process.wait(60) == 0  # its input is still open
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="reading a pipe cannot be interrupted there")
+def test_reading_a_pipe_that_does_not_wait_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    ended, end = os.pipe()
+    os.set_blocking(reading, False)
+    waits: list[object] = []
+
+    def wait(descriptors: tuple[int, int], *_: object) -> tuple[list[int], list[int], list[int]]:
+        waits.append(descriptors)
+        if len(waits) == 2:
+            os.write(writing, b"later")
+        return [descriptors[len(waits) == 3]], [], []
+
+    monkeypatch.setattr(select, "select", wait)
+    assert list(chunks_of(reading, ended)) == [b"later"]
+    assert len(waits) == 3
+    for each in (reading, writing, ended, end):
+        os.close(each)
+
+
 @pytest.mark.parametrize("modules", [("mcp", "mcp_types", "anyio", "asyncio", "pydantic", "starlette")])
 def test_the_sdk_is_not_loaded(store: Path, modules: tuple[str, ...]) -> None:
     code = "import atexit, sys\nfrom recollect.cli import main\n"
@@ -355,7 +411,7 @@ def test_the_sdk_is_not_loaded(store: Path, modules: tuple[str, ...]) -> None:
 def test_lines_are_parsed_as_messages_or_refused() -> None:
     assert parsed(b" ") is None
     assert parsed(line(1, "ping")) == Message(1, "ping", {})
-    assert parsed(b'{"jsonrpc":"2.0","id":1,"result":{}}') == Message(1, "", {})
+    assert parsed(b'{"jsonrpc":"2.0","id":1,"result":{}}') == Message(1, None, {})
     refused: Iterator[Any] = map(parsed, (b"{", b"7", b'{"jsonrpc":"2.0","id":1,"method":"x","params":3}', b"NaN"))
     assert [(each.id, each.code) for each in refused if isinstance(each, Refusal)] == [
         (None, -32700),

@@ -127,3 +127,23 @@ def test_a_record_or_an_explanation_that_is_none_is_an_error_when_it_is_read() -
         with pytest.raises(InvalidOperationError, match="is not the JSON form of an explanation"):
             hit.why  # noqa: B018
     assert hits[0].why == in_process()[0].why
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        (4, [["word", "like", 1, 1, [], "title"]]),
+        (4, [["word", None, 1, 1, [], 0]]),
+        (4, [["word", "like", "1", 1, [], 0]]),
+        (4, [["word", "like", 1, 1, "ids", 0]]),
+        (4, [["word", "like", 1, 1, [7], 0]]),
+        (5, [7]),
+        (6, "0.5"),
+    ],
+)
+def test_each_part_of_an_explanation_has_its_type(at: int, value: Any) -> None:
+    data = form()
+    data["hits"][0][at] = value
+    hit = compact.hits_of(data)[0]
+    with pytest.raises(InvalidOperationError, match="is not the JSON form of an explanation"):
+        hit.why  # noqa: B018

@@ -39,7 +39,7 @@ from recollect.server.limits import (
 )
 from recollect.server.mcp.guidance import GRAPH_VARIABLE, import_graph
 from recollect.server.mcp.handshake import Handshake, output
-from recollect.server.mcp.lines import CHUNK, split
+from recollect.server.mcp.lines import chunks_of, split
 from recollect.server.mcp.replies import Replies
 from recollect.server.mcp.tools import GRAPH_TOKENS, Access, McpTool
 from recollect.server.mcp.toolsets import ALL, DEFAULT_SETS, TOOLSETS, tools_of
@@ -136,8 +136,10 @@ def mcp(
 def _serve_mcp(access: Access, tools: Mapping[str, McpTool]) -> None:
     """Serve the client at standard input and output."""
     # Not `sys.stdin`, whose lock a thread that reads would hold when the interpreter ends.
-    read = partial(os.read, os.dup(sys.stdin.fileno()), CHUNK)
-    rest = Handshake(Replies(access, tools), output(sys.stdout.fileno())).serve(split(iter(read, b"")))
+    ended, end = os.pipe()
+    chunks = chunks_of(os.dup(sys.stdin.fileno()), ended)
+    write = output(sys.stdout.fileno())
+    rest = Handshake(Replies(access, tools), write, partial(os.close, end)).serve(split(chunks))
     if rest is not None:  # the SDK takes a second to load, so only for those who need it
         import anyio
 

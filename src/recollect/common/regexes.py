@@ -34,7 +34,7 @@ class LazyRegex:
 
     def __init__(self, pattern: str | bytes, stated_flags: int) -> None:
         self.pattern = pattern
-        self.stated_flags = stated_flags
+        self.stated_flags = int(stated_flags)
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._OF_COMPILED:

@@ -7,7 +7,7 @@ which it decodes and checks when a record is read, and builds an explanation whe
 
 from __future__ import annotations
 
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,7 +56,8 @@ def hits_of(data: Mapping[str, Any]) -> Hits:
 
 def _compact_hit(hit: Hit) -> list[Any]:
     why = hit.why
-    return [payload_of(hit), hit.score, hit.confidence, dict(why.shares), why.words, why.replaces, why.cosine]
+    payload = b2a_base64(payload_of(hit), newline=False).decode("ascii")
+    return [payload, hit.score, hit.confidence, dict(why.shares), why.words, why.replaces, why.cosine]
 
 
 class SentRecord:
@@ -110,9 +111,19 @@ class _SentWhys:
 @json_form("an explanation")
 def _why_of(sent: Sequence[Any]) -> Why:
     shares, words, replaces, cosine = sent[3:]
-    made = tuple(
-        Word(word, like, score, own, tuple(lent_by), title) for word, like, score, own, lent_by, title in words
-    )
-    if not all(map(is_number, shares.values())):
-        raise ValueError(shares)
-    return Why(shares, made, tuple(replaces), cosine)
+    if not all(map(is_number, shares.values())) or not (cosine is None or is_number(cosine)) or not _are_ids(replaces):
+        raise ValueError(sent)
+    return Why(shares, tuple(map(_word_of, words)), tuple(replaces), cosine)
+
+
+def _word_of(sent: Any) -> Word:
+    match sent:
+        case [str(word), str(like), score, own, list(lent_by), title] if all(
+            map(is_number, (score, own, title))
+        ) and _are_ids(lent_by):
+            return Word(word, like, score, own, tuple(lent_by), title)
+    raise ValueError(sent)
+
+
+def _are_ids(value: Sequence[Any]) -> bool:
+    return all(isinstance(each, str) for each in value)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
@@ -46,26 +47,33 @@ class Explained(NamedTuple):
 
 
 class Explanations:
-    """The explanations of the hits of an answer, by their places.
-
-    Args:
-        scores: The scores that the hits are from.
-        hits: The hits.
-        shown: Returns the id that the scope of the caller shows for a stored one; None if it shows all as they are.
-    """
+    """The explanations of the hits of an answer, by their places. `begin` says what these are."""
 
     __slots__ = ("__weakref__", "_hits", "_scores", "_shown", "_whys")
 
-    def __init__(self, scores: Scores, hits: Sequence[Explained], shown: Callable[[str], str] | None) -> None:
-        self._scores: Scores | None = scores
-        self._hits = hits
-        self._shown = shown
+    def __init__(self) -> None:
+        self._scores: Scores | None = None
+        self._hits: Sequence[Explained] = ()
+        self._shown: Callable[[str], str] | None = None
         self._whys: list[Why] = []
+
+    def begin(self, scores: Scores, hits: Sequence[Explained], shown: Callable[[str], str] | None) -> None:
+        """Wait for one of the explanations to be read. Called once, before that.
+
+        Args:
+            scores: The scores that the hits are from. Only those of the hits are kept.
+            hits: The hits.
+            shown: Returns the id that the scope of the caller shows for a stored one; None if it shows all as they are.
+        """
+        if not hits:
+            return
+        self._scores, self._hits, self._shown = scores.picked([each.at for each in hits]), hits, shown
         _latest.append(ref(self))
         while len(_latest) > MOST_UNREAD:
             oldest = _oldest()
             if oldest is not None:
-                oldest.compute()
+                with suppress(Exception):  # it is raised to who reads that answer
+                    oldest.compute()
 
     def at(self, place: int) -> Why:
         """Return the explanation of the hit at a place."""
@@ -83,10 +91,10 @@ class Explanations:
             return
         if scores.query.postings.ending is not None:  # the time for the recall, which is over
             scores = replace(scores, query=replace(scores.query, postings=scores.query.postings._replace(ending=None)))
-        indexes = [each.at for each in self._hits]
-        found = zip(self._hits, scores.explained(indexes, _word, _WHOLE), strict=True)
+        hits = self._hits
+        found = zip(hits, scores.explained(range(len(hits)), _word, _WHOLE), strict=True)
         self._whys = [self._made(hit, shares, words) for hit, (_, shares, words) in found]
-        self._scores = None
+        self._scores, self._hits = None, ()
 
     def _made(self, hit: Explained, shares: list[float], words: list[Word]) -> Why:
         shown = self._shown

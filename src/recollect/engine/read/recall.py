@@ -356,7 +356,7 @@ def _hits(
     nothing = certain(0)
     shown = scope.shown_id if scope.fixed else None
     explained: list[Explained] = []
-    explanations = Explanations(scores, explained, shown)
+    explanations = Explanations()
     out = []
     for index, total, record in chosen:
         own = record if shown is None or isinstance(record, LateRecord) else scope.shown(record)
@@ -369,6 +369,7 @@ def _hits(
         cosine = None if dense is None else dense.cosine_of(int(scores.numbers[index]))
         out.append(hit_without_why(own, total / _WHOLE, certain(total - next(beside)), explanations, len(explained)))
         explained.append(Explained(index, record, cosine))
+    explanations.begin(scores, explained, shown)
     return tuple(out)
 
 

@@ -85,7 +85,8 @@ def has_rivals(scores: Scores, known: int) -> bool:
     if len(totals) < known:
         return False
     least = np.partition(totals, len(totals) - known)[len(totals) - known]
-    return int(np.count_nonzero(_usable(scores) & (totals >= least))) >= BEST_RIVALS
+    # Of those that tie with the last one, some may not have been limited (`neighbours`).
+    return int(np.count_nonzero(_usable(scores) & (totals > least))) >= BEST_RIVALS
 
 
 def _usable(scores: Scores) -> Flags:

@@ -216,10 +216,15 @@ class Scores:
 
     def within(self, among: Flags) -> Scores:
         """Return the scores of the documents that are in `among`."""
-        kept = np.flatnonzero(among[self.numbers])
+        return self.picked(np.flatnonzero(among[self.numbers]))
+
+    def picked(self, indexes: Sequence[int] | Ints) -> Scores:
+        """Return the scores of the documents at these indexes of `numbers`, in their order."""
+        kept = np.array(indexes, dtype=np.int64)
         arrays = {name: values[kept] for name in _BY_DOCUMENT if len(values := getattr(self, name))}
         members = None if self.members is None else self.members.at(kept)
-        return replace(self, reached=self.reached.within(among), members=members, **arrays)
+        reached = Reached(self.numbers[kept], self.reached.shares.take(kept, axis=1), len(kept))
+        return replace(self, reached=reached, members=members, **arrays)
 
     @cached_property
     def totals(self) -> Ints:

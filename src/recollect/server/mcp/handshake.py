@@ -14,15 +14,17 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 from recollect import Commit, Memory
 from recollect._version import __version__
+from recollect.arguments.checks import is_integer
 from recollect.errors import RecollectError
 from recollect.server.mcp import reference
 from recollect.server.mcp.lines import INVALID_REQUEST, METHOD_NOT_FOUND, Message, Refusal, RequestId, parsed
@@ -48,9 +50,13 @@ class Handshake:
     Args:
         replies: What it answers.
         write: Writes a line to the client. Raises OSError if it is gone.
+        gone: Called once if it is, so that reading ends.
     """
 
-    def __init__(self, replies: Replies, write: Callable[[bytes], object]) -> None:
+    def __init__(
+        self, replies: Replies, write: Callable[[bytes], object], gone: Callable[[], object] = lambda: None
+    ) -> None:
+        self._gone = gone
         self._replies = replies
         self._write_line = write
         self._writing = threading.Lock()
@@ -61,11 +67,12 @@ class Handshake:
         self._lock = threading.Lock()  # of `_open`, and of the states of requests
         self._calls: SimpleQueue[_Request | None] = SimpleQueue()
         self._is_gone = False
-        self._graph = _GraphWatch(replies.access, self._notify_graph)
+        self._graph = _GraphWatch(replies.access, self._notify_graph, self._end)
         self._methods: dict[str, Callable[[_Request], Json]] = {
             "tools/call": self._call_tool,
             "resources/read": self._read_resource,
             "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,  # after the subscription that was before it
             "prompts/get": self._get_prompt,
         }
 
@@ -87,7 +94,7 @@ class Handshake:
                 item = parsed(line)
                 if isinstance(item, Refusal):
                     self._answer(item.id, error=(item.code, item.text))
-                elif item is not None and item.method:
+                elif item is not None and item.method is not None:
                     if item.id is not None and not begun and later and item.method != "initialize" and _is_later(item):
                         self._calls.put(None)
                         return chain([line], lines)
@@ -116,8 +123,10 @@ class Handshake:
         if reply is not None:
             self._answer(message.id, reply)
             return
-        self._room.acquire()
-        request = _Request(message.id, message.method, message.params)
+        while not self._room.acquire(timeout=1.0):
+            if self._is_gone:
+                return
+        request = _Request(message.id, message.method or "", message.params)
         with self._lock:
             self._open[message.id] = request
         self._calls.put(request)
@@ -128,7 +137,7 @@ class Handshake:
         Raises:
             ReplyError: The answer is an error.
         """
-        method, params, replies = message.method, message.params, self._replies
+        method, params, replies = message.method or "", message.params, self._replies
         if method == "initialize":
             return self._initialize(params)
         if _is_later(message):
@@ -139,7 +148,6 @@ class Handshake:
             "tools/list": lambda: replies.tools,
             "resources/list": lambda: replies.resources,
             "prompts/list": lambda: replies.prompts,
-            "resources/unsubscribe": lambda: self._unsubscribe(_text(params, "uri")),
         }
         if method not in at_once and method not in self._methods:
             raise ReplyError(METHOD_NOT_FOUND, "Method not found")
@@ -169,8 +177,8 @@ class Handshake:
     def _cancel(self, request_id: object) -> None:
         """Leave a request without an answer. What has begun runs to its end: a write must not be cut off."""
         with self._lock:
-            request = self._open.get(request_id) if isinstance(request_id, (str, int)) else None
-            if request is not None:
+            is_id = isinstance(request_id, str) or is_integer(request_id)
+            if is_id and (request := self._open.get(cast("RequestId", request_id))) is not None:
                 request.is_cancelled = True
 
     # Calls, in the thread for them
@@ -180,31 +188,37 @@ class Handshake:
             try:
                 self._answered(request)
             except OSError:
-                self._is_gone = True
+                self._end()
                 return
             finally:
                 self._room.release()
+
+    def _end(self) -> None:
+        """End reading: the client is gone."""
+        with self._lock:
+            was_gone, self._is_gone = self._is_gone, True
+        if not was_gone:
+            self._gone()
 
     def _answered(self, request: _Request) -> None:
         if request.is_cancelled:
             with self._lock:
                 del self._open[request.id]
             return
-        reply, error = None, None
         try:
-            reply = self._methods[request.method](request)
+            answer = _line(request.id, self._methods[request.method](request))
         except ReplyError as found:
-            error = found.code, found.text
+            answer = _line(request.id, error=(found.code, found.text))
         except RecollectError as found:
-            error = INTERNAL_ERROR, str(found)
+            answer = _line(request.id, error=(INTERNAL_ERROR, str(found)))
         except Exception as found:  # noqa: BLE001 - a fault of ours must not end the server
             text = f"internal error in {request.method}: {type(found).__name__}"
             _log.error(text)  # without its message, which may quote contents
-            error = INTERNAL_ERROR, text
+            answer = _line(request.id, error=(INTERNAL_ERROR, text))
         with self._lock:
             del self._open[request.id]  # before the answer, after which the client may use the id again
         if not request.is_cancelled:
-            self._answer(request.id, reply, error)
+            self._send(answer)
 
     def _call_tool(self, request: _Request) -> Json:
         name, arguments = _text(request.params, "name"), request.params.get("arguments")
@@ -233,8 +247,8 @@ class Handshake:
             self._graph.begin()
         return {}
 
-    def _unsubscribe(self, uri: str) -> Json:
-        if uri == reference.RESOURCE:
+    def _unsubscribe(self, request: _Request) -> Json:
+        if _text(request.params, "uri") == reference.RESOURCE:
             self._graph.end()
         return {}
 
@@ -250,22 +264,15 @@ class Handshake:
     # Writing
 
     def _notify_graph(self) -> None:
-        self._send(
-            {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": reference.RESOURCE}}
-        )
+        params = {"uri": reference.RESOURCE}
+        self._send(_encoded({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params}))
 
     def _answer(
         self, request_id: RequestId | None, reply: Json | None = None, error: tuple[int, str] | None = None
     ) -> None:
-        out: Json = {"jsonrpc": "2.0", "id": request_id}
-        if error is None:
-            out["result"] = reply
-        else:
-            out["error"] = {"code": error[0], "message": error[1]}
-        self._send(out)
+        self._send(_line(request_id, reply, error))
 
-    def _send(self, message: Json) -> None:
-        line = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+    def _send(self, line: bytes) -> None:
         with self._writing:
             self._write_line(line)
 
@@ -288,12 +295,14 @@ class _GraphWatch:
     Args:
         access: The memory.
         send: Notifies the client.
+        gone: Called if that fails.
 
     Attributes:
-        writing: Held while a call of this server changes the graph: it notifies itself.
+        writing: Locked while a call of this server changes the graph: it notifies itself.
     """
 
-    def __init__(self, access: Access, send: Callable[[], object]) -> None:
+    def __init__(self, access: Access, send: Callable[[], object], gone: Callable[[], object]) -> None:
+        self._gone = gone
         self.writing = threading.RLock()
         self._access = access
         self._send = send
@@ -332,7 +341,8 @@ class _GraphWatch:
                 with self.writing:
                     self.notify()
             except OSError:
-                return  # the client is gone
+                self._gone()
+                return
 
     def _follow(self, memory: Memory) -> None:
         memory.listen(self._on_commit)  # until the memory is closed
@@ -360,9 +370,26 @@ def output(descriptor: int) -> Callable[[bytes], object]:
     def write(line: bytes) -> None:
         rest = memoryview(line)
         while rest:
-            rest = rest[os.write(descriptor, rest) :]
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except BlockingIOError:  # another process has the same pipe, and does not wait for it
+                select.select((), (descriptor,), ())
 
     return write
+
+
+def _line(request_id: RequestId | None, reply: Json | None = None, error: tuple[int, str] | None = None) -> bytes:
+    """Return the line of an answer."""
+    out: Json = {"jsonrpc": "2.0", "id": request_id}
+    if error is None:
+        out["result"] = reply
+    else:
+        out["error"] = {"code": error[0], "message": error[1]}
+    return _encoded(out)
+
+
+def _encoded(message: Json) -> bytes:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def _is_later(message: Message) -> bool:

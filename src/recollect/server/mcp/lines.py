@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
@@ -40,13 +42,27 @@ class Message(NamedTuple):
 
     Attributes:
         id: The id.
-        method: The name of the method; "" for a response.
+        method: The name of the method; None for a response.
         params: The parameters.
     """
 
     id: RequestId | None
-    method: str
+    method: str | None
     params: Mapping[str, Any]
+
+
+def chunks_of(descriptor: int, ended: int) -> Iterator[bytes]:
+    """Yield what can be read from a file descriptor, until its end, or until something can be read from another one."""
+    while True:
+        try:
+            if os.name == "posix" and ended in select.select((descriptor, ended), (), ())[0]:
+                return
+            chunk = os.read(descriptor, CHUNK)
+        except BlockingIOError:  # another process has the same pipe, and does not wait for it
+            continue
+        if not chunk:
+            return
+        yield chunk
 
 
 def split(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -102,7 +118,7 @@ def parsed(line: bytes) -> Message | Refusal | None:
     if isinstance(method := data.get("method"), str) and (params is None or isinstance(params, dict)):
         return Message(request_id, method, params or {})
     if "method" not in data and ("result" in data or "error" in data):
-        return Message(request_id, "", {})
+        return Message(request_id, None, {})
     return refusal(text)
 
 
