@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 from recollect.arguments.checks import check_count
 from recollect.errors import InvalidArgumentError
 from recollect.models.base import WINDOW, Model
-from recollect.models.remote import ALL, address_of
 from recollect.models.served import Anthropic, Chat
+from recollect.models.servers import ALL, address_of
 
 #: Environment variable that names the model if no argument does.
 MODEL_VARIABLE = "RECOLLECT_MODEL"

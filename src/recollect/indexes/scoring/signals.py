@@ -128,8 +128,10 @@ def read(text: str, view: WordView, now: date, tag: str | None = None) -> Questi
         pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
     pairs = [each for each in pairs if each[1] not in misspelt] or pairs
     # Of tokens with signs and numbers, only those that a document has: without one, the words in them decide.
+    seen = set(pairs)
     for each in asked_terms(text, [word for _, word in pairs]):
-        if each not in pairs and view.in_use(each[0]):
+        if each not in seen and view.in_use(each[0]):
+            seen.add(each)
             pairs.append(each)
     happened = events(text) if dates == NO_DATES else ()
     beside = frozenset[str]()

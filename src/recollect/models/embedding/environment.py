@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 
 from recollect.errors import InvalidArgumentError
 from recollect.models.embedding.base import Embedder, Unusable
-from recollect.models.remote import ALL, address_of
+from recollect.models.servers import ALL, address_of
 from recollect.quoting import shown
 
 _log = logging.getLogger("recollect")
