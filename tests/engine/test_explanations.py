@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -122,6 +123,26 @@ class TestReading:
         for name in ("why", "record"):
             value = getattr(hit, name)
             assert Hit.__getattr__(hit, name) is value  # type: ignore[attr-defined]
+
+    def test_a_thread_that_is_overtaken_gets_the_same(self, memory: Memory) -> None:
+        say(memory)
+        expected = [hit.why for hit in memory.recall(QUESTION)]
+        hits = memory.recall(QUESTION)
+        made = explaining._latest[-1]()
+        assert made is not None
+        explanations, scores = made, made._scores
+
+        class Overtaken:
+            """The scores, whose explanations another thread makes while this one begins to."""
+
+            def __getattr__(self, name: str) -> Any:
+                if not explanations._whys:
+                    explanations._scores = scores
+                    explanations.compute()
+                return getattr(scores, name)
+
+        explanations._scores = Overtaken()  # type: ignore[assignment]
+        assert [hit.why for hit in hits] == expected
 
     def test_the_time_for_the_recall_does_not_matter_any_more(self, memory: Memory) -> None:
         say(memory)

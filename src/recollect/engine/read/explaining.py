@@ -86,15 +86,15 @@ class Explanations:
         Cost:
             O(hits x terms x log occurrences).
         """
-        scores = self._scores
+        hits, scores = self._hits, self._scores  # in this order: another thread may let go of both now
         if scores is None:
             return
         if scores.query.postings.ending is not None:  # the time for the recall, which is over
             scores = replace(scores, query=replace(scores.query, postings=scores.query.postings._replace(ending=None)))
-        hits = self._hits
         found = zip(hits, scores.explained(range(len(hits)), _word, _WHOLE), strict=True)
         self._whys = [self._made(hit, shares, words) for hit, (_, shares, words) in found]
-        self._scores, self._hits = None, ()
+        self._scores = None
+        self._hits = ()
 
     def _made(self, hit: Explained, shares: list[float], words: list[Word]) -> Why:
         shown = self._shown
