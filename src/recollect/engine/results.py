@@ -305,7 +305,7 @@ class _Unread:
 
 
 class RecordSource(Protocol):
-    """What decodes the record of a hit from its bytes (`engine.read.record_loader.LateRecord`)."""
+    """A source of the record of a hit, which decodes its bytes (`engine.read.record_loader.LateRecord`)."""
 
     @property
     def payload(self) -> bytes: ...
@@ -313,7 +313,7 @@ class RecordSource(Protocol):
 
 
 class WhySource(Protocol):
-    """What computes the explanations of the hits of an answer (`engine.read.explaining`)."""
+    """A source of the explanations of the hits of an answer (`engine.read.explaining`)."""
 
     def at(self, place: int) -> Why: ...
 

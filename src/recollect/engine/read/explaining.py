@@ -33,7 +33,7 @@ _why, _word = unchecked(Why), unchecked_tuple(Word)
 
 
 class Explained(NamedTuple):
-    """What the explanation of a hit has besides its shares.
+    """A hit that is to be explained.
 
     Attributes:
         at: The index of the document in the scores.
@@ -62,7 +62,7 @@ class Explanations:
 
         Args:
             scores: The scores that the hits are from. Only those of the hits are kept.
-            hits: The hits.
+            hits: These hits, in the order of the answer.
             shown: Returns the id that the scope of the caller shows for a stored one; None if it shows all as they are.
         """
         if not hits:
@@ -81,12 +81,12 @@ class Explanations:
         return self._whys[place]
 
     def compute(self) -> None:
-        """Compute all explanations, and let go of the index. Threads may do so at the same time, with the same result.
+        """Compute all explanations, and drop the scores and the index. Threads may do so at once: all get the same.
 
         Cost:
             O(hits x terms x log occurrences).
         """
-        hits, scores = self._hits, self._scores  # in this order: another thread may let go of both now
+        hits, scores = self._hits, self._scores  # in this order: another thread may drop both now
         if scores is None:
             return
         if scores.query.postings.ending is not None:  # the time for the recall, which is over

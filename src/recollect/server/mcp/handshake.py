@@ -308,7 +308,6 @@ class _GraphWatch:
         self._send = send
         self._changed = threading.Event()
         self._is_subscribed = self._is_listening = False
-        self._failure: str | None = None  # the code of the error that was logged last
 
     def begin(self) -> None:
         """Notify the client from now on.
@@ -329,7 +328,7 @@ class _GraphWatch:
 
     def notify(self) -> None:
         """Notify the client, if the graph has changed since the last time."""
-        if self._is_listening and self._has_changed() and self._is_subscribed:
+        if self._is_listening and self._access.has_changed_graph() and self._is_subscribed:
             self._send()
 
     def _run(self) -> None:
@@ -350,18 +349,6 @@ class _GraphWatch:
 
     def _on_commit(self, _commit: Commit) -> None:
         self._changed.set()
-
-    def _has_changed(self) -> bool:
-        try:
-            changed = self._access.graph.take_changed()
-            self._failure = None
-            return changed
-        except RecollectError as error:
-            self._access.failed(error)
-            if error.code != self._failure:
-                _log.warning("changes of the knowledge graph cannot be read: %s", error)
-            self._failure = error.code
-            return False
 
 
 def output(descriptor: int) -> Callable[[bytes], object]:

@@ -7,7 +7,6 @@ stands for further changes.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,7 +16,6 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from recollect import Commit, Memory
-from recollect.errors import RecollectError
 from recollect.server.mcp.tools import Access
 
 #: Maximum number of subscriptions. Beyond it, the oldest one is dropped: its client may be gone.
@@ -26,7 +24,6 @@ MOST_SUBSCRIPTIONS = 256
 _PATIENCE_S = 10.0
 #: Maximum number of seconds until a change is noticed that no commit announces.
 _POLL_S = 1.0
-_log = logging.getLogger("recollect")
 #: Sends a client that the resource of an address has changed.
 Send = Callable[[str], Awaitable[None]]
 
@@ -51,7 +48,6 @@ class Subscribers:
         self._starting = asyncio.Lock()
         self._writers = 0  # calls of this server that are changing the graph; they notify themselves
         self._tasks: TaskGroup | None = None
-        self._failure: str | None = None  # the code of the error that was logged last
 
     async def run(self) -> None:
         """Notify subscribers until this is cancelled."""
@@ -62,7 +58,7 @@ class Subscribers:
                 with anyio.move_on_after(_POLL_S if self._listening else None):
                     await self._changed.wait()
                 self._changed.clear()
-                if self._listening and not self._writers and await to_thread.run_sync(self._has_changed):
+                if self._listening and not self._writers and await to_thread.run_sync(self._access.has_changed_graph):
                     await self._notify()
 
     @asynccontextmanager
@@ -77,7 +73,7 @@ class Subscribers:
         self._writers += 1
         try:
             yield
-            await to_thread.run_sync(self._has_changed)  # otherwise the log would report it again
+            await to_thread.run_sync(self._access.has_changed_graph)  # otherwise the log would report it again
             await self._notify(client)
         finally:
             self._writers -= 1
@@ -130,18 +126,6 @@ class Subscribers:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._changed.set)
-
-    def _has_changed(self) -> bool:
-        try:
-            changed = self._access.graph.take_changed()
-            self._failure = None
-            return changed
-        except RecollectError as error:
-            self._access.failed(error)
-            if error.code != self._failure:
-                _log.warning("changes of the knowledge graph cannot be read: %s", error)
-            self._failure = error.code
-            return False
 
 
 class _Session:

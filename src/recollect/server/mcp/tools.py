@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +65,20 @@ class Access(ServedMemory):
         self._is_trusted = RANKS[origin] >= RANKS[USER]
         self.graph_tokens = graph_tokens
         self.graph = SharedGraph(self.reading)
+        self._graph_failure: str | None = None  # the code of the error that was logged last
+
+    def has_changed_graph(self) -> bool:
+        """Return whether the graph has changed since the last call. If it cannot be read, that is logged once."""
+        try:
+            changed = self.graph.take_changed()
+            self._graph_failure = None
+            return changed
+        except RecollectError as error:
+            self.failed(error)
+            if error.code != self._graph_failure:
+                _log.warning("changes of the knowledge graph cannot be read: %s", error)
+            self._graph_failure = error.code
+            return False
 
     def signed(self, stated: str | None) -> str | None:
         """Return what commits name as the actor, of a client that states a name.
@@ -73,6 +88,7 @@ class Access(ServedMemory):
         return f"{stated} (as user)" if stated and self._is_trusted else stated
 
 
+_log = logging.getLogger("recollect")
 #: Maximum number of invalid arguments that an error lists: a call of a few megabytes can have a million.
 _MOST_PROBLEMS = 20
 #: Code of an error -> what a model can do.
