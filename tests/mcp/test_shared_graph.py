@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 import recollect
+from recollect.errors import StoreBusyError
 from recollect.facets.entities.graph import Entity, Graph, Relation, node, observation
 from recollect.server.mcp.graph import SharedGraph
+from recollect.server.mcp.tools import Access
 
 ANA = Entity("Ana", "person", ("likes tea", "lives in Oslo"))
 
@@ -94,6 +97,26 @@ def test_a_change_is_reported_once_and_only_if_the_graph_changed() -> None:
         memory.record_entity_fact("bo", "Bo", "is a cat")
         assert graph.take_changed()
         assert not graph.take_changed()
+
+
+def test_a_graph_that_cannot_be_read_is_logged_once_until_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def opener(*, create: bool, read_only: bool) -> recollect.Memory:
+        return recollect.open(tmp_path / "a.db", create=create, read_only=read_only)
+
+    states: Iterator[bool] = iter([False, False, True, False])
+
+    def changed(_graph: SharedGraph) -> bool:
+        if not next(states):
+            raise StoreBusyError("a.db")
+        return True
+
+    monkeypatch.setattr(SharedGraph, "take_changed", changed)
+    access = Access(opener)
+    assert [access.has_changed_graph() for _ in range(4)] == [False, False, True, False]
+    assert [each.message[:17] for each in caplog.records] == ["changes of the kn"] * 2
+    access.close()
 
 
 def test_order_is_that_of_creation_even_if_the_clock_goes_back() -> None:
