@@ -49,8 +49,8 @@ from recollect.memory.awaited import (
     AsyncSdr,
 )
 from recollect.models.embedding.hashed import Hashed
-from recollect.operations import GetQuota
-from recollect.operations.base import REGISTRY
+from recollect.operations import GetQuota, base
+from recollect.operations.base import all_operations
 from recollect.operations.branches import CHOICES, ON_CONFLICT
 from recollect.operations.retention import SINCE, RetentionRule
 from recollect.policies import LEVELS
@@ -87,7 +87,7 @@ LOCAL = {
     "as_origin",
     "quarantine",
 }
-PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
+PARTS = [kind for kind in all_operations().values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
 BRANCHES = st.sampled_from(["one", "two"])
 WHERE = filters(custom=False)
@@ -326,26 +326,26 @@ def handler_for(kind: type[ops.Operation]) -> Handler:
 
 class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
-        assert set(REGISTRY.values()) == STRATEGIES.keys()
-        for kind in REGISTRY.values():
+        assert set(all_operations().values()) == STRATEGIES.keys()
+        for kind in all_operations().values():
             assert isinstance(handler_for(kind), Handler)
             assert kind.result or kind in (ops.ExecuteBatch, ops.At)
             assert not kind.result or callable(form_named(kind.result).to_json), kind.name
 
     def test_what_has_a_past_can_be_executed_there_and_nothing_else_can(self) -> None:
         """Reads that are written once for all readers have a past; nothing else can have one."""
-        for kind in REGISTRY.values():
+        for kind in all_operations().values():
             assert kind.in_past is isinstance(handler_for(kind), Reads), kind.name
 
     def test_what_can_be_part_of_a_batch_has_a_handler_for_it_and_nothing_else_has(self) -> None:
-        for kind in REGISTRY.values():
+        for kind in all_operations().values():
             handler = handler_for(kind)
             if not isinstance(handler, Reads):
                 assert isinstance(handler, Writes) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
         of_facets = {"read_tree", "read_version", "find_similar", "recall_sdrs", "release"}
-        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys() - of_facets - BY_EXECUTE:
+        for name in all_operations().keys() - OF_THE_GLOSSARY.keys() - of_facets - BY_EXECUTE:
             assert hasattr(Memory, METHODS.get(name, name))
             assert hasattr(AsyncMemory, METHODS.get(name, name))
         for name in OF_THE_GLOSSARY.values():
@@ -543,7 +543,7 @@ class TestEveryCallIsAnOperation:
         class Dance(ops.Operation, name="dance"):
             pass
 
-        REGISTRY.pop("dance")
+        base._IMPORTED.pop("dance")
         memory = memory_on(MemoryStore())
         with pytest.raises(InvalidOperationError):
             memory.execute(Dance())
@@ -578,7 +578,7 @@ class TestEveryCallIsAnOperation:
             ops.Pin: {"seq": 0},
             ops.At: {"moment": "none", "operation": ops.ReadHead()},
         }
-        for kind in set(REGISTRY.values()) - set(PARTS):
+        for kind in set(all_operations().values()) - set(PARTS):
             operation = kind(**needed.get(kind, {}))
             with pytest.raises(InvalidOperationError, match="cannot be part of a batch"):
                 ops.ExecuteBatch(operations=(operation,))
@@ -586,7 +586,7 @@ class TestEveryCallIsAnOperation:
                 with pytest.raises(InvalidArgumentError, match="cannot be part of a batch"):
                     batch.execute(operation)
                 batch.remember(f"after {kind.name}")
-        assert memory.count() == len(REGISTRY) - len(PARTS)
+        assert memory.count() == len(all_operations()) - len(PARTS)
 
 
 def is_of(result: object, annotation: str) -> bool:
@@ -609,7 +609,7 @@ def test_a_result_of_another_type_is_noticed() -> None:
 
 
 class TestThroughBytes:
-    @pytest.mark.parametrize("kind", REGISTRY.values(), ids=lambda kind: kind.name)
+    @pytest.mark.parametrize("kind", all_operations().values(), ids=lambda kind: kind.name)
     @given(data=st.data())
     @settings(max_examples=some(40))
     def test_an_operation_and_its_result_come_back_equal(self, kind: type[ops.Operation], data: st.DataObject) -> None:

@@ -25,7 +25,7 @@ from recollect import filters as f
 from recollect import operations as op
 from recollect.errors import AccessError, InvalidArgumentError, TokenError
 from recollect.operations import Probe
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.server import limits
 from recollect.server.addresses import allowed_hosts
 from recollect.server.lines import ExportPages
@@ -50,7 +50,7 @@ def examples() -> list[dict[str, Any]]:
         "read_tree": {},
         "taint": {"ids": ("none",)},
     }
-    kinds: list[tuple[str, Any]] = sorted(REGISTRY.items())
+    kinds: list[tuple[str, Any]] = sorted(all_operations().items())
     out = []
     for name, kind in kinds:
         needed = [each.name for each in fields(kind) if each.default is each.default_factory is MISSING]
@@ -77,7 +77,7 @@ def test_an_operation_needs_the_greatest_right_of_those_in_it() -> None:
 def test_the_page_lists_every_operation_with_what_its_class_says() -> None:
     page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
     assert table() in page
-    assert table().count("\n") == len(REGISTRY) + 1
+    assert table().count("\n") == len(all_operations()) + 1
 
 
 class TestTokens:
@@ -94,8 +94,8 @@ class TestTokens:
 
     def test_rights_are_kept_for_every_operation(self, server: Server) -> None:
         tokens = {right: server.token(right, right) for right in RIGHTS}
-        for name in sorted(REGISTRY):
-            operation = REGISTRY[name]
+        for name in sorted(all_operations()):
+            operation = all_operations()[name]
             try:
                 needed = operation().needs
             except (TypeError, recollect.RecollectError):
@@ -161,7 +161,7 @@ class TestTokens:
             own = server.token("ana", "own", user="ana")
             for body in EXAMPLES:
                 code = server("POST", "/v1/default/execute", body, token=own).json.get("code")
-                operation = REGISTRY[body["op"]]
+                operation = all_operations()[body["op"]]
                 allowed = body["op"] in OWN_OPERATIONS and (operation.right == READ or body["op"] == "at")
                 assert (code != "access") is allowed, body
             for method, path in (("GET", "/v1/default/changes"), ("POST", "/mcp")):

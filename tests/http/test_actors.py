@@ -10,7 +10,7 @@ from tests.http.serving import Server, served
 from tests.http.test_access import Session
 
 import recollect
-from recollect.operations.base import READ, REGISTRY
+from recollect.operations.base import READ, all_operations
 from recollect.wire import Grant
 
 STATED = "root-admin (token admin)"
@@ -56,7 +56,7 @@ def actors(server: Server, namespace: str) -> list[str | None]:
 
 def test_the_actor_of_every_operation_and_route_that_writes_ends_with_the_token(tmp_path: Path) -> None:
     assert {each["op"] for each in WRITES} == {
-        name for name, kind in REGISTRY.items() if kind.right != READ
+        name for name, kind in all_operations().items() if kind.right != READ
     } - WITHOUT_COMMIT
     with served(tmp_path, tokens=True, mcp=True) as server:
         token = server.token("mobile", "admin", branches=("*",))

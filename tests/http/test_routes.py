@@ -20,7 +20,7 @@ from tests.http.serving import Answer, Server, served
 import recollect
 from recollect import operations as op
 from recollect.errors import ConflictError, IdempotencyError, InvalidRecordError
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.wire.client.http import HttpTransport
 from recollect.wire.client.transport import LostError
 
@@ -298,7 +298,7 @@ class TestDescription:
         described = server("GET", "/openapi.json").json
         assert described["openapi"].startswith("3.")
         listed = {each["title"] for each in described["components"]["schemas"]["Operation"]["oneOf"]}
-        assert listed == set(REGISTRY)
+        assert listed == set(all_operations())
         assert "/v1/{namespace}/execute" in described["paths"]
         for path, methods in described["paths"].items():
             for method in methods:

@@ -8,7 +8,7 @@ from tests.paths import ROOT
 
 from recollect.observe import conventions
 from recollect.observe.conventions import MEMORY_OPERATIONS, span_name
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 
 PAGE = (ROOT / "docs" / "observability.md").read_text("utf-8")
 
@@ -39,4 +39,4 @@ def test_the_page_names_no_operation_as_a_span_that_has_none() -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith("| `recollect.` and"))
     for call in re.findall(r"`(\w+)`", row):
         assert span_name(call) == f"recollect.{call}"
-    assert {"get", "find", "count", "head", "changes"} <= {each for each in REGISTRY if span_name(each) is None}
+    assert {"get", "find", "count", "head", "changes"} <= {each for each in all_operations() if span_name(each) is None}

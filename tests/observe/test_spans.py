@@ -26,7 +26,7 @@ from recollect import errors
 from recollect import operations as ops
 from recollect.agents import without_echoes
 from recollect.observe import conventions, traced
-from recollect.operations.base import READ, REGISTRY
+from recollect.operations.base import READ, all_operations
 
 pytestmark = pytest.mark.in_process  # the executor of a memory is looked at
 
@@ -53,11 +53,11 @@ def test_a_call_makes_one_span_by_the_conventions(name: str, recorded: Recorded,
 
 
 def test_there_is_a_case_for_each_operation_with_a_span() -> None:
-    assert {name for name in REGISTRY if conventions.span_name(name)} == CASES.keys() - {"context"}
+    assert {name for name in all_operations() if conventions.span_name(name)} == CASES.keys() - {"context"}
 
 
 def test_what_writes_has_a_span_and_of_what_reads_only_searches() -> None:
-    for name, kind in REGISTRY.items():
+    for name, kind in all_operations().items():
         is_search = conventions.MEMORY_OPERATIONS.get(name) == conventions.SEARCH
         assert (conventions.span_name(name) is not None) == (kind.right != READ or is_search)
 

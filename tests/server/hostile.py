@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from recollect.errors import RecollectError
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 
 
 class Raw(str):
@@ -201,8 +201,8 @@ class Hostile:
     def operation(self, depth: int = 0) -> dict[str, Any]:
         """Return an operation with strange fields."""
         rng = self.rng
-        name = rng.choice(sorted(REGISTRY))
-        kind = REGISTRY[name]
+        name = rng.choice(sorted(all_operations()))
+        kind = all_operations()[name]
         out: dict[str, Any] = {"op": name}
         for each in fields(kind):  # type: ignore[arg-type]
             needed = each.default is each.default_factory  # both are MISSING

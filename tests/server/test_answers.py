@@ -16,7 +16,7 @@ import recollect
 from recollect import filters as f
 from recollect import operations as op
 from recollect.errors import AnswerTooLargeError, InvalidOperationError, ResultChangedError, ServerBusyError
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.server import lines as unread_module
 from recollect.server.lines import MOST_EACH, SMALL, Unread
 from recollect.wire import READ, Desk, Grant, Place, Request, answers, decode
@@ -123,7 +123,7 @@ def test_every_operation_that_reads_is_bounded_or_refused(served: Served) -> Non
         fill(here)
     listed = asked()
     with served.line_client() as client:
-        for name, kind in sorted(REGISTRY.items()):
+        for name, kind in sorted(all_operations().items()):
             if name in ("export", "wait", "at"):
                 continue
             try:

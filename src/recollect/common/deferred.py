@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -25,3 +26,14 @@ def deferred_names(module: str, homes: Mapping[str, Iterable[str]]) -> Callable[
         return value
 
     return found
+
+
+def deferred_function(module: str, name: str) -> Callable[..., Any]:
+    """Return what calls a function of another module, which is imported at the first call."""
+
+    @cache
+    def found() -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
+
+    return lambda *args: found()(*args)

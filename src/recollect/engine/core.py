@@ -19,9 +19,9 @@ from weakref import WeakSet
 
 from recollect.common.deadlines import check, lift, restore, within
 from recollect.common.zones import zone_of
-from recollect.engine import facets
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
+from recollect.engine.facets import FACETS
 from recollect.engine.family import chosen
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.follower import Follower, RecordFollower, Use
@@ -119,7 +119,9 @@ class Core:
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
         self.facets: dict[str, RecordFollower[Any, Any]] = {
-            each.name: RecordFollower(each.budget_bytes, each.at) for each in facets.indexes()
+            facet.index.name: RecordFollower(facet.index.budget_bytes, facet.index_at)
+            for facet in FACETS
+            if facet.index is not None
         }
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()

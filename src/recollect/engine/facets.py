@@ -6,13 +6,14 @@ a batch and in the past (`engine.reader.Reader`), on an index that is derived fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 from recollect.engine.follower import Sized
 from recollect.ledger.commits import reserve
-from recollect.operations import Operation
+from recollect.operations.base import Operation, defined_in
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
@@ -24,24 +25,35 @@ class FacetIndex(NamedTuple):
     Attributes:
         name: Its name in statistics.
         budget_bytes: Limit on the memory of all indexes of this kind together, in bytes.
-        at: Returns the index of a key, derived from the records of a view that are valid at a time (microseconds since
-            1970). The key has a `branch`, and says which records the index has.
     """
 
     name: str
     budget_bytes: int
-    at: Callable[[ReadView, Any, int], Sized]
+
+
+class Execution(NamedTuple):
+    """How the operations of a facet are executed: `EXECUTION` in the module that the facet names.
+
+    Attributes:
+        reads: How each of them is executed on a `Reader`.
+        index_at: Returns the index of a key, derived from the records of a view that are valid at a time (microseconds
+            since 1970). The key has a `branch`, and says which records the index has.
+    """
+
+    reads: Mapping[type[Operation], Callable[[Any, Any], Any]]
+    index_at: Callable[[ReadView, Any, int], Sized]
 
 
 @dataclass(frozen=True)
 class Facet:
-    """What the engine knows of a facet.
+    """What the engine knows of a facet. The modules of the facet are imported when one of its operations is used.
 
     Attributes:
+        package: The package of the facet. If the facet has operations, they are in its module `operations`.
         reserved: The name of the namespace of its records; None: it has none of its own.
         called: What its records are called, for people.
         index: Its index, if it has one.
-        reads: How each of its operations is executed on a `Reader`.
+        executed_by: The module of the package that executes its operations (`Execution`), if it has any.
         names: The kinds of its records whose texts are names or numbers: no policy judges them.
         judged: Whether its texts are judged by their salience, as those of the memory are. A text that is only found by
             itself can be left out; a document, a definition or a value cannot.
@@ -54,10 +66,11 @@ class Facet:
         counter: The id of the record that counts the others, whose ids are numbers.
     """
 
+    package: str
     reserved: str | None = None
     called: str = ""
     index: FacetIndex | None = None
-    reads: Mapping[type[Operation], Callable[[Any, Any], Any]] = field(default_factory=dict)
+    executed_by: str | None = None
     names: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     own_quota: bool = False
@@ -66,6 +79,15 @@ class Facet:
     named: bool = False
     trees: bool = False
     counter: str | None = None
+
+    def execution(self) -> Execution:
+        """Return how the operations of the facet are executed. It has some."""
+        execution: Execution = import_module(f"{self.package}.{self.executed_by}").EXECUTION
+        return execution
+
+    def index_at(self, view: ReadView, key: Any, now: int) -> Sized:
+        """Return the index of a key (`Execution.index_at`)."""
+        return self.execution().index_at(view, key, now)
 
 
 #: The facets, in the order in which they were registered.
@@ -82,6 +104,8 @@ def register(*facets: Facet) -> None:
     """Add facets. Stores that are open already do not have them."""
     for facet in facets:
         FACETS.append(facet)
+        if facet.executed_by is not None:
+            defined_in(f"{facet.package}.operations")
         NAMES.update(facet.names)
         if facet.reserved is not None:
             reserve(facet.reserved)
@@ -101,14 +125,11 @@ def called(part: str) -> str:
     return part if facet is None else facet.called
 
 
-def indexes() -> Iterator[FacetIndex]:
-    """Yield the indexes of the facets."""
-    return (facet.index for facet in FACETS if facet.index is not None)
-
-
 def read_of(kind: type[Operation]) -> Callable[[Any, Any], Any] | None:
     """Return how an operation of a facet is executed on a `Reader`; None if it is not one of a facet."""
-    return next((facet.reads[kind] for facet in FACETS if kind in facet.reads), None)
+    package = kind.__module__.rpartition(".")[0]
+    owner = next((facet for facet in FACETS if facet.package == package and facet.executed_by is not None), None)
+    return None if owner is None else owner.execution().reads.get(kind)
 
 
 class ExpiringIndex:

@@ -9,10 +9,9 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
-from recollect.engine import branches, history, merging
+from recollect.common.deferred import deferred_function
 from recollect.engine.bulk import add_messages, remember_all
 from recollect.engine.core import Core
-from recollect.engine.erasing import erase
 from recollect.engine.facets import read_of
 from recollect.engine.index.vectors import no_embedder
 from recollect.engine.read.filter_bounds import index_helps, selective
@@ -22,7 +21,6 @@ from recollect.engine.reader import check_whole
 from recollect.engine.readers import InBatch, Past, Present, pin
 from recollect.engine.reads import READS, Read
 from recollect.engine.results import Outcome, Report, result_to_json
-from recollect.engine.retaining import apply_retention, set_rules
 from recollect.engine.scope import Place
 from recollect.engine.settings import Policies, Quota, set_policies, set_quota
 from recollect.engine.streams import CommitStream
@@ -340,6 +338,11 @@ def _back_up(core: Core, place: Place, operation: BackUp) -> Backup:
     return core.store.back_up(operation.path, verify=operation.verify, force=operation.force)
 
 
+def _elsewhere(module: str, function: str) -> Run:
+    """Return a function of a module of the engine that is imported at its first call: few programs call it."""
+    return deferred_function(f"recollect.engine.{module}", function)
+
+
 def _unscoped(what: str, run: Run) -> Handler:
     """Return the handler of an operation that a scope may not use, because of what it covers."""
 
@@ -362,30 +365,30 @@ HANDLERS: dict[type[Operation], Handler] = {
     ExecuteBatch: Handler(_batch),
     SetQuota: Handler(_set_quota),
     SetPolicies: Handler(_set_policies),
-    SetRetention: Handler(set_rules),
-    ApplyRetention: Handler(apply_retention),
+    SetRetention: Handler(_elsewhere("retaining", "set_rules")),
+    ApplyRetention: Handler(_elsewhere("retaining", "apply_retention")),
     ProveLog: _unscoped("a proof of the log, which covers the whole namespace,", _prove_log),
     ProveMerge: _unscoped("a proof of a merge, which covers the whole namespace,", _prove_merge),
     Wait: Handler(_wait),
-    Replay: _unscoped("a replay, which covers the whole namespace,", history.replay),
+    Replay: _unscoped("a replay, which covers the whole namespace,", _elsewhere("history", "replay")),
     EmbedAll: Handler(_embed_all),
     VectorStats: Handler(_vector_stats),
     Check: _unscoped("a check, which reads the whole store,", _check),
     Compact: _unscoped("a compaction, which rewrites the whole store,", _compact),
     BackUp: _unscoped("a backup, which contains the whole store,", _back_up),
     Probe: Handler(lambda core, place, operation: core.store.probe()),
-    TakeSnapshot: _unscoped("a snapshot, which covers the whole namespace,", history.take_snapshot),
-    Snapshots: _unscoped("the snapshots, which covers the whole namespace,", history.snapshots_of),
-    DropSnapshot: _unscoped("a snapshot, which covers the whole namespace,", history.drop_snapshot),
-    CreateBranch: _unscoped("a branch, which covers the whole namespace,", branches.create),
-    ListBranches: _unscoped("the branches, which cover the whole namespace,", branches.listed),
-    MergeBranch: _unscoped("a merge, which covers the whole namespace,", merging.merge),
-    DropBranch: _unscoped("a branch, which covers the whole namespace,", branches.drop),
-    Rollback: _unscoped("a rollback, which changes the whole namespace,", history.rollback),
-    Revert: _unscoped("a revert, which changes the whole namespace,", history.revert),
-    Erase: Handler(erase),
-    Diff: Handler(history.diff),
-    History: Handler(history.history),
+    TakeSnapshot: _unscoped("a snapshot, which covers the whole namespace,", _elsewhere("history", "take_snapshot")),
+    Snapshots: _unscoped("the snapshots, which covers the whole namespace,", _elsewhere("history", "snapshots_of")),
+    DropSnapshot: _unscoped("a snapshot, which covers the whole namespace,", _elsewhere("history", "drop_snapshot")),
+    CreateBranch: _unscoped("a branch, which covers the whole namespace,", _elsewhere("branches", "create")),
+    ListBranches: _unscoped("the branches, which cover the whole namespace,", _elsewhere("branches", "listed")),
+    MergeBranch: _unscoped("a merge, which covers the whole namespace,", _elsewhere("merging", "merge")),
+    DropBranch: _unscoped("a branch, which covers the whole namespace,", _elsewhere("branches", "drop")),
+    Rollback: _unscoped("a rollback, which changes the whole namespace,", _elsewhere("history", "rollback")),
+    Revert: _unscoped("a revert, which changes the whole namespace,", _elsewhere("history", "revert")),
+    Erase: Handler(_elsewhere("erasing", "erase")),
+    Diff: Handler(_elsewhere("history", "diff")),
+    History: Handler(_elsewhere("history", "history")),
     Pin: Handler(pin),
     At: Handler(_at),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
@@ -23,7 +23,6 @@ from recollect.memory.batch import Batch
 from recollect.memory.bisection.calls import Bisection
 from recollect.memory.retention import RetentionCalls
 from recollect.memory.shared import MemoryCalls
-from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import (
     ExecuteBatch,
@@ -36,6 +35,9 @@ from recollect.operations import (
 )
 from recollect.records.origins import RANKS, USER, Origin, check_origin, least
 from recollect.records.record import record_id
+
+if TYPE_CHECKING:
+    from recollect.memory.tools import ToolSet
 
 
 @all_named
@@ -266,6 +268,8 @@ class Memory(MemoryCalls, Upkeep, RetentionCalls, Bisection, Uncopied):
             InvalidArgumentError: `prefix` has other characters than letters, digits, "_" and "-", or there is no tool
                 of a name in `only`.
         """
+        from recollect.memory.tools import ToolSet
+
         lower = least((self._place.origin, check_origin("origin", origin)))
         return ToolSet(self.as_origin(lower), prefix, only, read_only=read_only)
 

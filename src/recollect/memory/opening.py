@@ -30,7 +30,6 @@ from recollect.operations import check_choice, check_tag, check_text, check_time
 from recollect.records.record import utc_now
 from recollect.stores import files
 from recollect.stores.base import Store
-from recollect.stores.memory import MemoryStore
 from recollect.stores.sealing.keys import Secret, check_secret
 from recollect.stores.sealing.secrets import secret_or_default
 from recollect.stores.values import DURABILITIES, Durability
@@ -346,6 +345,8 @@ def open_store(
             "secret", "it is for a store in a file: what is in memory or on a server is not encrypted"
         )
     if location == ":memory:":
+        from recollect.stores.memory import MemoryStore
+
         return MemoryStore(key=key or PUBLIC_KEY, timeout_s=timeout_s, zone=zone or "UTC")
     if location.startswith("sqlite:///"):
         location = location.removeprefix("sqlite:///")

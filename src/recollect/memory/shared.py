@@ -1,24 +1,29 @@
 """What a memory and a batch share, and the calls of a memory that its tools use.
 
-A call is added to the module of its topic; the classes here only put the modules together.
+A call is added to the module of its topic; the classes here only put the modules together. A facet is imported when it
+is used: most programs use few of them.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from recollect.calls.branches import Branches
 from recollect.engine.write.classes import QUARANTINED
 from recollect.facets.entities.calls import EntityCalls
-from recollect.facets.glossary.glossary import Glossary
-from recollect.facets.keyed.keyed import Keyed
-from recollect.facets.outline.outline import Outline
-from recollect.facets.quarantine.quarantine import Quarantine
-from recollect.facets.sdr.sdr import Sdr
 from recollect.memory.contexts import Contexts
 from recollect.memory.manager.contradictions import Contradictions
 from recollect.memory.manager.distinctions import Distinctions
 from recollect.memory.manager.duplicates import Duplicates, Merges
 from recollect.memory.recording import Recording
 from recollect.memory.trust import Trust
+
+if TYPE_CHECKING:
+    from recollect.facets.glossary.glossary import Glossary
+    from recollect.facets.keyed.keyed import Keyed
+    from recollect.facets.outline.outline import Outline
+    from recollect.facets.quarantine.quarantine import Quarantine
+    from recollect.facets.sdr.sdr import Sdr
 
 
 class SharedCalls(Recording, Contexts, Merges, Duplicates, Distinctions, EntityCalls, Contradictions, Trust):
@@ -35,6 +40,8 @@ class MemoryCalls(Branches, SharedCalls):
         They are the part "terms" of this memory: `recall` does not find them, and calls about the memory, such as
         `rollback` and `erase`, include them. They count towards its quota.
         """
+        from recollect.facets.glossary.glossary import Glossary
+
         return Glossary(self._beside("terms").execute)
 
     @property
@@ -44,6 +51,8 @@ class MemoryCalls(Branches, SharedCalls):
         They are the part "nodes" of this memory: `recall` does not find them, and calls about the memory, such as
         `rollback` and `erase`, include them. They count towards its quota.
         """
+        from recollect.facets.outline.outline import Outline
+
         return Outline(self._beside("nodes"))
 
     @property
@@ -53,6 +62,8 @@ class MemoryCalls(Branches, SharedCalls):
         They are the part "sdrs" of this memory: `recall` does not find them, and calls about the memory, such as
         `rollback` and `erase`, include them. They count towards its quota.
         """
+        from recollect.facets.sdr.sdr import Sdr
+
         return Sdr(self._beside("sdrs"))
 
     @property
@@ -61,6 +72,8 @@ class MemoryCalls(Branches, SharedCalls):
 
         They are the part "quarantined" of this memory: no other call finds them.
         """
+        from recollect.facets.quarantine.quarantine import Quarantine
+
         return Quarantine(self, self._beside(QUARANTINED))
 
     @property
@@ -70,4 +83,6 @@ class MemoryCalls(Branches, SharedCalls):
         They are the part "keys" of this memory: `recall` does not find them, and calls about the memory, such as
         `rollback` and `erase`, include them. They count towards its quota, unless they have limits of their own.
         """
+        from recollect.facets.keyed.keyed import Keyed
+
         return Keyed(self._beside("keys"))

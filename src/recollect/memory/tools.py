@@ -20,7 +20,6 @@ from recollect.common.regexes import regex
 from recollect.engine.results import Outcome
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.facets.glossary.records import DEFAULT_AGENT
-from recollect.facets.outline.reading import PRIVATE
 from recollect.memory.context.styles import TRUST
 from recollect.memory.context.validity import Validity, valid_hits
 from recollect.memory.shared import MemoryCalls
@@ -164,6 +163,8 @@ def _import_outline(memory: MemoryCalls, given: Json) -> Any:
 
 
 def _search_outline(memory: MemoryCalls, given: Json) -> Any:
+    from recollect.facets.outline.reading import PRIVATE
+
     found = memory.outline.search(given["text"], given.get("k", 10), under=given.get("under"), private=PRIVATE)
     nodes = [
         {

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from recollect.operations import REGISTRY
-from recollect.operations.base import READ
+from recollect.operations.base import READ, all_operations
 
 # Values of `gen_ai.operation.name`, which are also the names of the spans.
 SEARCH, UPSERT, UPDATE, DELETE = "search_memory", "upsert_memory", "update_memory", "delete_memory"
@@ -58,4 +57,4 @@ def span_name(call: str) -> str | None:
     """
     if call in MEMORY_OPERATIONS:
         return MEMORY_OPERATIONS[call]
-    return None if REGISTRY[call].right == READ else f"recollect.{call}"
+    return None if all_operations()[call].right == READ else f"recollect.{call}"

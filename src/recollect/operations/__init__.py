@@ -23,10 +23,10 @@ from recollect.arguments.checks import (
 )
 from recollect.operations.base import (
     ABSENT,
-    REGISTRY,
     SCOPED,
     Operation,
     Per,
+    all_operations,
     branch_name,
     checked_parts,
     expectation,
@@ -136,7 +136,6 @@ __all__ = [
     "MONTH_S",
     "ON_ERROR",
     "ORDERS",
-    "REGISTRY",
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
@@ -215,6 +214,7 @@ __all__ = [
     "Wait",
     "WhenFull",
     "Zone",
+    "all_operations",
     "branch_name",
     "check_choice",
     "check_count",
@@ -235,7 +235,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return an operation of a facet by the name of its class."""
-    for kind in REGISTRY.values():
+    for kind in all_operations().values():
         if kind.__name__ == name:
             return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime, tzinfo
+from importlib import import_module
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from recollect.arguments.checks import check_text
@@ -44,8 +45,10 @@ Per: TypeAlias = Literal["user", "agent", "conversation"]
 SCOPED: tuple[Per, ...] = get_args(Per)
 #: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
-#: Name -> operation.
-REGISTRY: dict[str, type[Operation]] = {}
+#: Name -> operation, of those whose modules are imported.
+_IMPORTED: dict[str, type[Operation]] = {}
+#: Modules that define operations, and that are imported when one of these is needed: those of the facets.
+_ELSEWHERE: list[str] = []
 #: Operation -> its fields with their defaults, once they were needed.
 _DEFAULTS: dict[type[Operation], dict[str, Any]] = {}
 #: Operation -> its fields that have times, once they were needed.
@@ -88,7 +91,7 @@ class Operation:
         cls.in_past = (in_batch and right == READ) if in_past is None else in_past
         cls.atomic = right != READ if atomic is None else atomic
         cls.can_have_key = (in_batch and right == WRITE) if can_have_key is None else can_have_key
-        REGISTRY[name] = cls
+        _IMPORTED[name] = cls
 
     @property
     def needs(self) -> Right:
@@ -131,6 +134,23 @@ class Operation:
         return altered(self, **changed) if changed else self
 
 
+def defined_in(module: str) -> None:
+    """Say that a module defines operations. It is imported when one of them is needed."""
+    _ELSEWHERE.append(module)
+
+
+def all_operations() -> Mapping[str, type[Operation]]:
+    """Return all operations by their names, those of the facets included."""
+    for module in _ELSEWHERE:
+        import_module(module)
+    return _IMPORTED
+
+
+def operation_named(name: str) -> type[Operation] | None:
+    """Return the operation of a name; None: there is none."""
+    return _IMPORTED.get(name) or all_operations().get(name)
+
+
 def _times(kind: type[Operation]) -> tuple[str, ...]:
     """Return the names of the fields of an operation that are a time, or may contain one."""
     if kind not in _TIMES:
@@ -166,9 +186,9 @@ def from_json(data: object, depth: int = 0) -> Operation:
     if not isinstance(data, Mapping):
         raise InvalidOperationError(data, "must be a JSON object")
     name = data.get("op")
-    kind = REGISTRY.get(name) if isinstance(name, str) else None
+    kind = operation_named(name) if isinstance(name, str) else None
     if kind is None:
-        raise InvalidOperationError(name, f"is not one of {', '.join(sorted(REGISTRY))}")
+        raise InvalidOperationError(name, f"is not one of {', '.join(sorted(all_operations()))}")
     known = _defaults(kind)
     arguments: dict[str, Any] = {}
     for key, value in data.items():

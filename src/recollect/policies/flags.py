@@ -8,7 +8,6 @@ the memory says so.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
@@ -135,5 +134,7 @@ class _Rule(NamedTuple):
 
 @cache
 def _rules() -> list[_Rule]:
+    import tomllib  # with the rules, so that what flags nothing does not load it
+
     stated = tomllib.loads(Path(__file__).with_name("flags.toml").read_text("utf-8"))
     return [_Rule(each["signal"], re.compile(each["pattern"], re.IGNORECASE | re.MULTILINE)) for each in stated["rule"]]

@@ -20,7 +20,6 @@ NFKC and case folding, with white space collapsed.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import dropwhile, islice, product
@@ -198,6 +197,8 @@ class _Words(NamedTuple):
 
 @cache
 def _words() -> _Words:
+    import tomllib  # with the words, so that what judges nothing does not load it
+
     data = tomllib.loads(Path(__file__).with_name("salience_words.toml").read_text("utf-8"))
     fillers = frozenset(each for language in data.values() for each in _folded(language["fillers"]))
     narration: set[tuple[str, ...]] = set()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from starlette.routing import BaseRoute, Route
 
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.server.calls import ClientCalls, OnServed
 from recollect.server.doors import Door
 from recollect.server.http.app import McpClients, application
@@ -30,7 +30,7 @@ from recollect.wire import Desk, Grant
 
 _log = logging.getLogger("recollect.server")
 #: What is counted by name in the metrics apart from operations.
-NAMES = frozenset((*REGISTRY, *ACTIONS, "batch", "context", "parse"))
+NAMES = frozenset((*all_operations(), *ACTIONS, "batch", "context", "parse"))
 
 
 class Sources(NamedTuple):

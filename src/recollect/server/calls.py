@@ -25,7 +25,7 @@ from recollect.errors import (
     StoreChangedError,
     StoreReplacedError,
 )
-from recollect.operations.base import READ, REGISTRY
+from recollect.operations.base import READ, operation_named
 from recollect.server.limits import BATCH_S, CALL_S, EXPORT_S, TURN_S
 from recollect.server.lines import Unread
 from recollect.server.threads import FairThreads, Waiting
@@ -320,7 +320,7 @@ class ClientCalls:
 
 def reads(name: str) -> bool:
     """Return whether a request only reads: any but an operation that writes or administers, and "store"."""
-    kind = REGISTRY.get(name)
+    kind = operation_named(name)
     return name != "store" and (kind is None or kind.right == READ)
 
 

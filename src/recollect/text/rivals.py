@@ -10,7 +10,6 @@ rivals to it, and two true statements with different numbers of the same things 
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -155,5 +154,7 @@ def _calendar() -> frozenset[str]:
 
 
 def _listed(name: str) -> list[str]:
+    import tomllib  # with the lists, so that what asks nothing does not load it
+
     stated = tomllib.loads(Path(__file__).with_name("rivals.toml").read_text("utf-8"))
     return str(stated[name]).split()

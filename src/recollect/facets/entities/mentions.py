@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from recollect.engine.facets import FacetIndex
 from recollect.facets.entities.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch
@@ -19,8 +18,6 @@ from recollect.records.record import Record
 from recollect.stores.base import ReadView
 from recollect.text.entities import entities
 
-#: Limit on the memory of all mention indexes together, in bytes.
-_MOST_BYTES = 2**28
 #: Approximate memory of a record in an index, and of one of its mentions.
 _RECORD_BYTES, _MENTION_BYTES = 500, 150
 #: The types of mentions that are entities.
@@ -155,6 +152,3 @@ def _mentioned(record: Record) -> Iterator[NamedEntity]:
 def mentions_at(view: ReadView, key: MentionsOf, now: int) -> MentionIndex:
     """Return the mentions of the records of a branch that a key names."""
     return MentionIndex(view.select(key.branch, key.where, order="id", now=now))
-
-
-INDEX = FacetIndex("mentions", _MOST_BYTES, mentions_at)

@@ -8,11 +8,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from recollect.engine.facets import Facet
+from recollect.engine.facets import Execution
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
-from recollect.facets.entities.graph import NODE, RELATION, SAME_AS, entity_id
-from recollect.facets.entities.mentions import INDEX, MentionIndex, MentionsOf, Noted
+from recollect.facets.entities.graph import SAME_AS, entity_id
+from recollect.facets.entities.mentions import MentionIndex, MentionsOf, Noted, mentions_at
 from recollect.facets.entities.operations import (
     Edge,
     Entities,
@@ -214,7 +214,7 @@ def _on_mentions(query: Callable[[Mentions, Any], Any]) -> Callable[[Reader, Any
 
     def read(reader: Reader, operation: Any) -> Any:
         return reader.followed(
-            INDEX.name,
+            "mentions",
             MentionsOf(reader.branch),
             lambda index, now: query(Mentions(index, reader.scope, now), operation),
             own=MentionsOf(reader.branch, reader.scope.filter),
@@ -223,13 +223,12 @@ def _on_mentions(query: Callable[[Mentions, Any], Any]) -> Callable[[Reader, Any
     return read
 
 
-FACET = Facet(
-    index=INDEX,
-    reads={
+EXECUTION = Execution(
+    {
         Entities: _on_mentions(Mentions.entities),
         EntityOf: _on_mentions(Mentions.entity),
         Neighbours: _on_mentions(Mentions.neighbours),
         Paths: _on_mentions(Mentions.paths),
     },
-    names=(NODE, RELATION),
+    mentions_at,
 )

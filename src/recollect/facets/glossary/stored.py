@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
+from recollect.engine.facets import Execution, ExpiringIndex
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
@@ -26,8 +26,6 @@ from recollect.records.record import Record
 from recollect.stores.base import ReadView
 from recollect.text.words import terms as words_of
 
-#: Limit on the memory of the terms of all glossaries together, in bytes.
-_MOST_BYTES = 2**28
 #: Approximate memory of a term with its record, and of a token of it.
 _TERM_BYTES, _TOKEN_BYTES = 4000, 120
 
@@ -131,20 +129,16 @@ def _on_terms(query: Callable[[Terms, Any], Any]) -> Callable[[Reader, Any], Any
         if isinstance(operation, RecallTerms):
             reader.intake.limits.check_question(operation.question)
         key = TermsOf(reader.branch, reader.scope, operation.agent, getattr(operation, "tokenizer", None))
-        return reader.followed(INDEX.name, key, lambda terms, now: query(terms.at(now), operation))
+        return reader.followed("terms", key, lambda terms, now: query(terms.at(now), operation))
 
     return read
 
 
-INDEX = FacetIndex("terms", _MOST_BYTES, _terms_at)
-FACET = Facet(
-    "terms",
-    "terms of glossaries",
-    INDEX,
+EXECUTION = Execution(
     {
         RecallTerms: _on_terms(Terms.recall),
         AnnotateTerms: _on_terms(Terms.annotate),
         SharedNames: _on_terms(Terms.shared_names),
     },
-    named=True,
+    _terms_at,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from recollect.engine.facets import Facet
 from recollect.errors import InvalidRecordError
 from recollect.records.record import Record, record_id
 from recollect.text.unicode import nfc, normalized
@@ -87,8 +86,3 @@ def writes_of(record: Record | None) -> int:
     """Return how often an entry was written; 0 for none."""
     writes = 0 if record is None else record.metadata.get("writes", 0)
     return writes if isinstance(writes, int) else 0
-
-
-# What the engine knows of keyed memory.
-
-FACET = Facet("keys", "keyed entries", own_quota=True, shared=True, named=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from recollect.common.deadlines import checked
-from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
+from recollect.engine.facets import Execution, ExpiringIndex
 from recollect.engine.read.queries import Reading
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope, linked_id
@@ -19,8 +19,6 @@ from recollect.operations import ABSENT
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
-#: Limit on the memory of the trees of all outlines together, in bytes.
-_MOST_BYTES = 2**28
 #: Approximate memory of a node in a tree.
 _NODE_BYTES = 1200
 
@@ -167,7 +165,7 @@ def _outlines_at(view: ReadView, key: OutlineOf, now: int) -> Outlines:
 
 def _read_tree(reader: Reader, operation: ReadTree) -> list[TreeEntry]:
     key = OutlineOf(reader.branch, reader.scope)
-    return reader.followed(INDEX.name, key, lambda outlines, now: outlines.at(now).read(operation))
+    return reader.followed("outlines", key, lambda outlines, now: outlines.at(now).read(operation))
 
 
 def _read_version(reader: Reader, operation: ReadVersion) -> Record | None:
@@ -208,5 +206,4 @@ def _payloads(view: ReadView, branch: Branch) -> Iterator[bytes]:
                     yield payload
 
 
-INDEX = FacetIndex("outlines", _MOST_BYTES, _outlines_at)
-FACET = Facet("nodes", "nodes of outlines", INDEX, {ReadTree: _read_tree, ReadVersion: _read_version}, trees=True)
+EXECUTION = Execution({ReadTree: _read_tree, ReadVersion: _read_version}, _outlines_at)

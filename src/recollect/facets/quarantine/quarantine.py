@@ -12,15 +12,11 @@ from typing import Any
 from recollect.arguments.signatures import all_named
 from recollect.calls.namespace import NamespaceCalls
 from recollect.common.uncopied import Uncopied
-from recollect.engine.facets import Facet
 from recollect.engine.results import RecordList, Report
-from recollect.engine.write.classes import QUARANTINED
 from recollect.filters.text_form import Where, as_filter
 from recollect.operations import Count, Find, ForgetAll
 from recollect.operations.trust import Release
 from recollect.records.record import Record
-
-FACET = Facet(QUARANTINED, "records in quarantine", shared=True)
 
 
 @all_named

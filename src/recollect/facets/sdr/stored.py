@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from recollect.engine.facets import ExpiringIndex, Facet, FacetIndex
+from recollect.engine.facets import Execution, ExpiringIndex
 from recollect.engine.reader import Reader
 from recollect.engine.scope import Scope
 from recollect.facets.sdr.index.texts import SdrTexts
 from recollect.facets.sdr.operations import FoundSdr, RecallSdrs
-from recollect.facets.sdr.records import COUNTER, COUNTER_ID, is_sdr, number_of
+from recollect.facets.sdr.records import is_sdr, number_of
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
 
-#: Limit on the memory of all sparse codes together, in bytes.
-_MOST_BYTES = 2**29
 #: Approximate memory of a text with its record, and of an SDR.
 _TEXT_BYTES, _ROW_BYTES = 2500, 1000
 
@@ -96,19 +94,7 @@ def _sdrs_at(view: ReadView, key: SdrsOf, now: int) -> StoredSdrs:
 def _recall(reader: Reader, operation: RecallSdrs) -> list[FoundSdr]:
     reader.intake.limits.check_question(operation.text)
     key = SdrsOf(reader.branch, reader.scope)
-    return reader.followed(INDEX.name, key, lambda sdrs, now: sdrs.at(now).recall(operation))
+    return reader.followed("sparse_codes", key, lambda sdrs, now: sdrs.at(now).recall(operation))
 
 
-INDEX = FacetIndex("sparse_codes", _MOST_BYTES, _sdrs_at)
-#: A number that was given stays given. A text passes through the salience policy before it is stored, as sdr-memory
-#: designed it; the record that counts is no text.
-FACET = Facet(
-    "sdrs",
-    "texts with sparse codes",
-    INDEX,
-    {RecallSdrs: _recall},
-    names=(COUNTER,),
-    kept=(COUNTER,),
-    judged=True,
-    counter=COUNTER_ID,
-)
+EXECUTION = Execution({RecallSdrs: _recall}, _sdrs_at)

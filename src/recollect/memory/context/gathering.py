@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.calls.calls import Calls
 from recollect.calls.namespace import NamespaceCalls
 from recollect.calls.owners import Owners
 from recollect.engine.read.concise import concise
 from recollect.engine.results import Hit, Hits
-from recollect.facets.glossary.operations import AnnotateTerms, Annotation
-from recollect.facets.glossary.records import DEFAULT_AGENT, Entry, entry_of
-from recollect.facets.outline.reading import PRIVATE
-from recollect.facets.outline.searching import OutlineSearches
 from recollect.filters import all_of, has, origin_at_least
 from recollect.filters.tree import Filter, Is
 from recollect.memory.context.validity import NOT_ABANDONED
@@ -29,6 +25,10 @@ from recollect.records.record import Record
 from recollect.text.asking import is_about_questions, only_asks
 from recollect.text.manner import standing_spans
 from recollect.text.words import language_of, terms
+
+if TYPE_CHECKING:
+    from recollect.facets.glossary.operations import Annotation
+    from recollect.facets.glossary.records import Entry
 
 #: Minimum number of hits that are considered, and the tokens of the budget for each one of more. With half as many,
 #: coverage at 2,000 tokens is up to 0.4 per cent lower.
@@ -275,6 +275,9 @@ class NamedTerms(NamedTuple):
 
 def terms_named(terms: NamespaceCalls, question: str, owners: Owners) -> NamedTerms:
     """Return the terms that a question names by their key or an alias: those of the agent, then those of all agents."""
+    from recollect.facets.glossary.operations import AnnotateTerms
+    from recollect.facets.glossary.records import DEFAULT_AGENT, entry_of
+
     agents = dict.fromkeys(each for each in (owners.agent, DEFAULT_AGENT) if each is not None)
     found: dict[str, Candidate] = {}
     questions: dict[str, None] = {}
@@ -307,6 +310,9 @@ def _is_readable(record: Record, owners: Owners) -> bool:
 
 def notes_matching(nodes: NamespaceCalls, question: str, owners: Owners, least: float) -> list[Candidate]:
     """Return the notes that match a question, best first, with their title. Private ones are left out."""
+    from recollect.facets.outline.reading import PRIVATE
+    from recollect.facets.outline.searching import OutlineSearches
+
     found = OutlineSearches(nodes).search(question, _NOTES, minimum=least, private=PRIVATE)
     least = _LEAST_COSINE if found.measure == "cosine" else least
     similar = {each.node.id: each for each in found if each.similarity >= least and each.node.content}

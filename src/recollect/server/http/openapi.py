@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from recollect import __version__ as version
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.server.http.answers import SCHEMAS, or_null
 from recollect.server.http.routes import ROUTES, Described
 from recollect.wire import RIGHTS
@@ -107,7 +107,7 @@ def _body(route: Described) -> dict[str, Any]:
 
 def _operations() -> list[dict[str, Any]]:
     out = []
-    for name, kind in sorted(REGISTRY.items()):
+    for name, kind in sorted(all_operations().items()):
         fields: dict[str, Any] = {"op": {"const": name}, "in": _IN}
         required = ["op"]
         for each in dataclasses.fields(kind):  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from recollect import Memory, Outcome, Record
 from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError
 from recollect.operations import GetPolicies, GetQuota, Update
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.operations.trust import Endorse
 from recollect.server.ui.pages import PAGES
 from recollect.server.ui.pages.erase import options, phrase, preview, selected
@@ -95,7 +95,7 @@ def act(visit: Visit, name: str) -> str:
     if action is None:
         raise InvalidArgumentError("action", name, f"must be one of {', '.join(ACTIONS)}")
     reason = " ".join(visit.text("reason").split()) or _REASONS.get(name, name)
-    memory = visit.writing(REGISTRY[action.operation].right, reason, whole=action.is_whole)
+    memory = visit.writing(all_operations()[action.operation].right, reason, whole=action.is_whole)
     since = visit.head() if name in _REASONS else None
     done = action.change(visit, memory)
     seq = done.seq

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from recollect import BranchInfo, Memory
 from recollect.errors import AccessError, InvalidArgumentError, RecollectError, ScopeError, UnsupportedError
 from recollect.operations import MAIN, Zone
-from recollect.operations.base import REGISTRY
+from recollect.operations.base import all_operations
 from recollect.wire import OWN, READ, Desk, Grant, Place, Right, read_place
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class Visit:
 
     def may(self, name: str) -> bool:
         """Return whether the client may execute an operation now. In the past, nothing can be changed."""
-        kind = REGISTRY[name]
+        kind = all_operations()[name]
         if kind.right != READ and self.text("at"):
             return False
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Container, Sequence
 from contextlib import closing
@@ -52,6 +51,8 @@ def copies_with(
     Cost:
         If there is a file that may be a store, starts Python to read it.
     """
+    import subprocess  # with the copies, so that what erases nothing does not load it
+
     found = _candidates(path) if versions else []
     if not found or found == [os.path.dirname(path)]:
         return tuple(found)
