@@ -4,6 +4,7 @@
     python -m bench recall --records 100000 --peers fts5,bm25s --json
     python -m bench conversations --records 100000 --json
     python -m bench write --json        one write compared with the bare disk, bulk writes, eight threads
+    python -m bench bulk --records 1000000 --json    one bulk write in one call: its rate and memory, and a tenth of it
     python -m bench open --records 100000 --json
     python -m bench sdr --records 100000 --json
     python -m bench vectors --records 100000 --json
@@ -105,6 +106,7 @@ MEASURES = {
     "recall": ("recall.recalls", "records peers questions corpus namespaces"),
     "conversations": ("conversations.conversations", "records questions"),
     "write": ("writing.writes", "records"),
+    "bulk": ("bulk.bulk", "records"),
     "open": ("opening.openings", "records runs"),
     "cost": ("cost.cost", "other pairs"),
     "foreign": ("foreign.foreign", "records"),
@@ -216,6 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command("conversations", "recall over turns of conversations, compared with independent records", 100_000, 200)
     command("write", "durable writes, compared with the bare disk; --records: of the bulk write", 20_000)
+    command("bulk", "a bulk write in one call, and one of a tenth: rate and memory", 1_000_000)
     opening = command("open", "opening to the first answer, and memory", 100_000)
     opening.add_argument("--runs", type=_positive, default=7, help="maximum number of runs; fewer if they are slow")
     cost = command("cost", "what a recall, a remember and opening cost, compared with another checkout", None)

@@ -43,7 +43,12 @@ _HEX = regex(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])",
 #: A prefix of a hash has at least and at most this many digits in a term.
 SHORTEST, LONGEST = 7, 16
 #: Texts with none of these have no token with signs, no number in groups, and no hash.
-_ANY_SIGN = regex(r"[+#@$€£¥%&/\\=<>~^|]|(?<!\w)[.-]+\w|\w[.:]\w|\d-|-\d|\w-(?!\w)")
+#: (The first looks for the sign and then around it: an expression that begins with a sign takes a tenth of the time of
+#: one that begins with what is before it.)
+_ANY_SIGN = regex(
+    r"[+#@$€£¥%&/\\=<>~^|.:-]"
+    r"(?:(?<=[+#@$€£¥%&/\\=<>~^|])|(?<!\w[.-])(?<!:)(?=\w)|(?<=\w[.:])(?=\w)|(?<=\d-)|(?<=-)(?=\d)|(?<=\w-)(?!\w))"
+)
 _ANY_GROUPS = regex(r"(?<!\w)00\d{7}|[A-Z\d]\)?[ ,.'’/(\u00a0\u202f-]{1,2}[A-Z\d]")
 _DIGIT = regex(r"\d")
 _ANY_HEX = regex(r"[0-9a-fA-F]{8}")
