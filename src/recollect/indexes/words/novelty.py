@@ -73,10 +73,13 @@ def new_words(terms: Ints, numbers: Ints, order: Ints, groups: NDArray[Any]) -> 
     count = len(order)
     place = np.zeros(int(order.max(initial=-1)) + 1, dtype=np.int64)
     place[order] = np.arange(count)
-    keys = terms * count + place[numbers]
+    keys = terms.astype(np.int64)  # changed in place: of large memories, these are the largest arrays
+    keys *= count
+    keys += place[numbers]
     keys.sort()
     places = keys % max(count, 1)
-    of_term, group = keys // max(count, 1), groups[order[places]]
+    keys //= max(count, 1)
+    group = groups[order[places]]
     first = np.ones(len(keys), dtype=np.bool_)
-    first[1:] = (of_term[1:] != of_term[:-1]) | (group[1:] != group[:-1])
+    first[1:] = (keys[1:] != keys[:-1]) | (group[1:] != group[:-1])
     return np.bincount(places[first], minlength=count)

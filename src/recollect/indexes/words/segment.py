@@ -48,8 +48,8 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
     the last occurrence of a term.
     """
     numbers = occurrences >> POSITION_BITS
-    out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
-    out[np.flatnonzero(numbers[1:] == numbers[:-1])] |= MORE
+    out: NDArray[np.uint16] = np.minimum(length, LONGEST).astype(np.uint16)[numbers]
+    out[:-1][numbers[1:] == numbers[:-1]] |= MORE
     return out
 
 
@@ -308,11 +308,7 @@ def build(gathered: GatheredTerms) -> Segment:
     """
     packed, sizes, texts = gathered.occurrences, gathered.sizes, gathered.texts
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    first = firsts(packed >> POSITION_BITS)
-    first[offsets[:-1][sizes > 0]] = True
-    runs = np.flatnonzero(first)  # one for each document of a term
-    excess = np.maximum(np.diff(runs, append=len(packed)) - MOST_COUNT, 0)
-    of_term = runs.searchsorted(offsets)
+    frequencies, totals = _counts(packed, offsets)
     arrays: dict[str, NDArray[Any]] = {
         **{name: gathered.columns[name] for name in COLUMNS},
         **gathered.ids.arrays("ids"),
@@ -325,11 +321,31 @@ def build(gathered: GatheredTerms) -> Segment:
         "offsets": offsets,
         "occurrences": packed,
         "lengths": lengths_of(gathered.columns["length"], packed),
-        "frequencies": np.diff(of_term),
-        "totals": sizes - np.diff(np.concatenate([[0], np.cumsum(excess)])[of_term]),
+        "frequencies": frequencies,
+        "totals": totals,
         **gathered.forms.arrays(),
     }
     return Segment(arrays, gathered.speakers)
+
+
+def _counts(packed: Ints, offsets: Ints) -> tuple[Ints, Ints]:
+    """Return the number of documents of each term, and of its occurrences, of which a document counts MOST_COUNT.
+
+    Args:
+        packed: The occurrences of all terms, term after term.
+        offsets: Where those of each term begin, and where the last ones end.
+    """
+    first = firsts(packed >> POSITION_BITS)
+    sizes = np.diff(offsets)
+    first[offsets[:-1][sizes > 0]] = True
+    runs = np.flatnonzero(first)  # one for each document of a term
+    of_term = runs.searchsorted(offsets)
+    excess = np.diff(runs, append=len(packed))
+    del first, runs  # as large as what they are of
+    excess -= MOST_COUNT
+    np.maximum(excess, 0, out=excess)
+    before = np.concatenate([[0], np.cumsum(excess, out=excess)])[of_term]
+    return np.diff(of_term), sizes - np.diff(before)
 
 
 def in_order(terms: Ints, occurrences: Ints) -> Ints:
@@ -340,9 +356,12 @@ def in_order(terms: Ints, occurrences: Ints) -> Ints:
     """
     bits = int(occurrences.max(initial=0)).bit_length()
     if bits + int(terms.max(initial=0)).bit_length() < 64:
-        keys = terms << bits | occurrences
+        keys = terms.astype(np.int64)
+        keys <<= bits
+        keys |= occurrences
         keys.sort()
-        return keys & (1 << bits) - 1
+        keys &= (1 << bits) - 1
+        return keys
     return occurrences[np.lexsort((occurrences, terms))]
 
 
@@ -427,7 +446,10 @@ class Builder:
         return self._terms.setdefault(term, len(self._terms))
 
     def segment(self) -> Segment:
-        """Build the segment of the documents so far. The turns of a session become adjacent."""
+        """Build the segment of the documents. The turns of a session become adjacent.
+
+        The builder cannot be used afterwards: payloads are discarded once they are copied.
+        """
         self._flush_rows()
         columns: dict[str, NDArray[Any]] = {
             name: np.frombuffer(self._columns[name], dtype=_READ_AS[np.dtype(kind).char]).astype(kind)
@@ -438,46 +460,54 @@ class Builder:
         order = _in_order(columns, self._ids)
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.arange(len(order))
+        # A large segment has some twenty occurrences for each document: no array of them is wider or lives longer than
+        # is needed.
         lengths = columns["length"].astype(np.int64)
-        words = np.array(self._word_numbers, dtype=np.int64)
-        starts = np.cumsum(lengths) - lengths
-        positions = np.arange(len(words), dtype=np.int64) - np.repeat(starts, lengths)
-        owners = np.repeat(number, lengths)
+        words = np.asarray(self._word_numbers)
+        owners = np.repeat(number.astype(np.int32), lengths)
         form_owners, forms = self._forms(owners, words)
-        other_owners = number[np.array(self._other_owners, dtype=np.int64)]
-        others = np.array(self._other_terms, dtype=np.int64)
+        other_owners, others = number[np.asarray(self._other_owners)], np.asarray(self._other_terms)
         names = list(self._terms)
         terms = Strings.of(names)
-        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[words], forms, others])]
-        positions = np.concatenate(
-            [np.minimum(positions, LAST_POSITION), np.zeros(len(forms) + len(others), dtype=np.int64)]
-        )
+        ranks = terms.ranks().astype(np.int32)
+        of_words = ranks[np.asarray(self._term)][words]
         columns = {name: column[order] for name, column in columns.items()}
         ids = [self._ids[at] for at in order.tolist()]
         _link(columns)
         spaced = np.array(self._is_word, dtype=np.bool_)[words]
-        _weigh(columns, ids, of_term[: len(words)][spaced], owners[spaced])
+        _weigh(columns, ids, of_words[spaced], owners[spaced])
+        occurrences = np.concatenate([owners, form_owners, other_owners], dtype=np.int64)
+        occurrences <<= POSITION_BITS
+        occurrences[: len(words)] |= _positions(lengths)
+        of_term = np.concatenate([of_words, ranks[forms], ranks[others]])
+        del words, owners, form_owners, forms, other_owners, others, of_words, spaced
+        payloads = Pieces.of([self._payloads[at] for at in order.tolist()])
+        self._payloads.clear()
+        sizes, occurrences = np.bincount(of_term, minlength=len(names)), in_order(of_term, occurrences)
+        del of_term
         return build(
             GatheredTerms(
                 columns,
                 Strings.of(ids),
                 digests([self._texts[at] for at in order.tolist()]),
-                Pieces.of([self._payloads[at] for at in order.tolist()]),
+                payloads,
                 Strings.of([session_name(session) for session in self._sessions]),
                 [(name, of_name) for name, (_, of_name) in self._speakers.items()],
                 Strings.of(list(self._values)),
                 terms.by_key(),
                 Forms.of([names[number] for number in terms.order.tolist()]),
-                np.bincount(of_term, minlength=len(names)),
-                in_order(of_term, np.concatenate([owners, form_owners, other_owners]) << POSITION_BITS | positions),
+                sizes,
+                occurrences,
             )
         )
 
-    def _forms(self, owners: Ints, words: Ints) -> tuple[Ints, Ints]:
+    def _forms(self, owners: NDArray[np.int32], words: NDArray[np.int32]) -> tuple[Ints, Ints]:
         """Return parallel columns of documents and the surface forms of their words, each form of a document once."""
-        forms = np.array(self._form, dtype=np.int64)[words]
+        forms = np.asarray(self._form)[words]
         has_form = forms != NONE
-        pairs = owners[has_form] * len(self._terms) + forms[has_form]
+        pairs = owners[has_form].astype(np.int64)
+        pairs *= len(self._terms)
+        pairs += forms[has_form]
         pairs.sort()
         pairs = pairs[firsts(pairs)]
         return pairs // max(len(self._terms), 1), pairs % max(len(self._terms), 1)
@@ -486,6 +516,14 @@ class Builder:
 #: The type codes of `array` for the types of columns, and the NumPy types that they are read back with.
 _CODES = {"i": "i", "l": "q", "q": "q", "b": "b", "?": "b", "d": "d"}
 _READ_AS = {"i": np.int32, "l": np.int64, "q": np.int64, "b": np.int8, "?": np.int8, "d": np.float64}
+
+
+def _positions(lengths: Ints) -> NDArray[np.int32]:
+    """Return the position of each word in its document, for documents of some lengths, one after the other."""
+    starts = np.cumsum(lengths) - lengths
+    positions = np.arange(int(lengths.sum()), dtype=np.int32)
+    positions -= np.repeat(starts.astype(np.int32), lengths)
+    return np.minimum(positions, LAST_POSITION, out=positions)
 
 
 def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[np.int64]:
