@@ -27,7 +27,7 @@ NEEDED = {
     "recollect.facets.sdr.records",
 }
 #: Command -> the most modules of this package that it may import, as many as when the budget was set.
-BUDGETS = {"recall": 330, "remember": 330, "log": 330, "mcp": 382}
+BUDGETS = {"recall": 334, "remember": 332, "log": 334, "mcp": 384}
 ARGUMENTS = {
     "recall": ("recall", "Which seat does Ana prefer?", "--json"),
     "remember": ("remember", "Ana lives in Lisbon.", "--json"),
@@ -90,9 +90,9 @@ def test_a_command_imports_no_more_modules_than_its_budget(store: Path, command:
 
 
 def test_a_module_more_than_the_budget_is_noticed(store: Path) -> None:
-    modules = own(imported(store, "recall", "import recollect.facets.outline.outline"))
+    modules = own(imported(store, "recall", "import recollect.stores.memory"))
 
-    assert len(modules) > BUDGETS["recall"]
+    assert len(modules) == BUDGETS["recall"] + 1
 
 
 def test_a_recall_imports_no_facet_that_it_does_not_use(store: Path) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from recollect.arguments.signatures import all_named
 from recollect.calls.history import PRESENT, Target
 from recollect.calls.namespace import NamespaceCalls
+from recollect.engine.branch_results import BranchInfo, Merged
+from recollect.engine.history_results import Difference
 from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.ledger.parts import RECORDS
 from recollect.operations import CreateBranch, Diff, DropBranch, ListBranches, MergeBranch, ReadHead, branch_name
-
-if TYPE_CHECKING:
-    from recollect.engine.branch_results import BranchInfo, Merged
-    from recollect.engine.history_results import Difference
-    from recollect.operations.branches import Choice, OnConflict
-    from recollect.records.record import Record
+from recollect.operations.branches import Choice, OnConflict
+from recollect.records.record import Record
 
 
 @all_named

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from recollect.arguments.checks import is_integer
 from recollect.arguments.signatures import all_named
 from recollect.calls.calls import Calls
 from recollect.engine.executor import BatchExecutor, Executor, WrappingExecutor, whole_call
+from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
+from recollect.engine.results import Moment
 from recollect.engine.scope import Place, Scope
 from recollect.errors import InvalidArgumentError, ReadOnlyMemoryError, RecollectError
 from recollect.filters.text_form import Where, as_filter
+from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch, Commit, Snapshot
 from recollect.operations import (
     At,
@@ -30,12 +34,6 @@ from recollect.operations import (
     TakeSnapshot,
 )
 from recollect.records.record import aware
-
-if TYPE_CHECKING:
-    from recollect.engine.feed import CommitLog, Feed
-    from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
-    from recollect.engine.results import Moment
-    from recollect.filters.tree import Filter
 
 #: A time in the future names the present.
 PRESENT = datetime(9998, 1, 1, tzinfo=UTC)

@@ -148,7 +148,9 @@ def all_operations() -> Mapping[str, type[Operation]]:
 
 def operation_named(name: str) -> type[Operation] | None:
     """Return the operation of a name; None: there is none."""
-    return _IMPORTED.get(name) or all_operations().get(name)
+    kind = _IMPORTED.get(name)
+    # Another thread may be importing its module: a class has its name here before its fields are made.
+    return kind if kind is not None and kind.__module__ not in _ELSEWHERE else all_operations().get(name)
 
 
 def _times(kind: type[Operation]) -> tuple[str, ...]:

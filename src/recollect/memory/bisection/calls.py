@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from recollect import filters as f
 from recollect.arguments.checks import check_count, check_text
@@ -11,17 +11,16 @@ from recollect.arguments.signatures import all_named
 from recollect.calls.history import Target
 from recollect.calls.namespace import NamespaceCalls
 from recollect.common.reprs import line
+from recollect.engine.history_results import RecordVersion
 from recollect.engine.results import Hit, Hits
 from recollect.errors import BisectError, InvalidArgumentError, ScopeError
 from recollect.filters.text_form import Where
 from recollect.filters.tree import Filter
+from recollect.memory.bisection.causes import changes_of
+from recollect.memory.bisection.search import Halving
+from recollect.memory.bisection.values import Bisected, Flip
 from recollect.records.origins import Origin
 from recollect.records.record import Instant, Record
-
-if TYPE_CHECKING:
-    from recollect.engine.history_results import RecordVersion
-    from recollect.memory.bisection.search import Halving
-    from recollect.memory.bisection.values import Bisected
 
 #: Says whether an answer is good; None if it cannot be judged.
 Judge: TypeAlias = Callable[[Hits], bool | None]
@@ -103,10 +102,6 @@ class Bisection(NamespaceCalls):
             About log2 of the number of commits recalls as of the past (see `at`), and at most two more for the
             explanation, with two for a word that became rarer or commoner; with `last` up to twice as many.
         """
-        from recollect.memory.bisection.causes import changes_of
-        from recollect.memory.bisection.search import Halving
-        from recollect.memory.bisection.values import Bisected, Flip
-
         if self._scope.fixed:
             raise ScopeError("a bisection, which names commits of the whole namespace,", str(self._scope))
         if expect is not None:
