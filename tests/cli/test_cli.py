@@ -9,12 +9,13 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.cli.running import Run, parsed
 
 import recollect
@@ -838,42 +839,65 @@ def test_confidence_says_how_well_a_hit_fits_in_a_memory_of_any_size(run: Run) -
         )
 
 
-def completed(words: str, tmp_path: Path) -> list[str]:
-    """Return what the shell offers after these words."""
-    variables = {"_RECOLLECT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    command = [sys.executable, "-c", "from recollect.cli.app import app; app(prog_name='recollect')"]
-    done = subprocess.run(command, env={**os.environ, **variables}, cwd=tmp_path, capture_output=True, text=True)
-    return done.stdout.split()
+Completed = Callable[[str], list[str]]
+
+
+def variables_of(words: str) -> dict[str, str]:
+    """Return what the shell tells the program when it wants to complete these words."""
+    return {"_RECOLLECT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+
+
+@pytest.fixture
+def completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Completed:
+    """Returns what the shell offers after some words. The shell starts a process for each; this is in one."""
+    monkeypatch.chdir(tmp_path)
+
+    def completed(words: str) -> list[str]:
+        result = CliRunner().invoke(app, [], prog_name="recollect", env=variables_of(words))
+        assert result.exit_code == 0, result.output
+        return result.stdout.split()
+
+    return completed
 
 
 @pytest.mark.files
-def test_the_shell_completes_commands_files_and_namespaces(run: Run, tmp_path: Path) -> None:
+def test_the_shell_completes_in_a_process_of_its_own(run: Run, completed: Completed, tmp_path: Path) -> None:
+    run("remember", "tea", "--id", "note-tea")
+    words = "recollect get note-"
+    command = [sys.executable, "-c", "from recollect.cli.app import app; app(prog_name='recollect')"]
+    environment = {**os.environ, **variables_of(words)}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == completed(words) == ["plain,note-tea"]
+
+
+@pytest.mark.files
+def test_the_shell_completes_commands_files_and_namespaces(run: Run, completed: Completed, tmp_path: Path) -> None:
     run("-n", "home", "remember", "x")
     run("-n", "holiday", "remember", "x")
     run("-n", "work", "remember", "x")
-    assert completed("recollect reca", tmp_path) == ["plain,recall"]
-    assert completed("recollect --db a", tmp_path) == ["file,a"]
-    assert sorted(completed("recollect recall -n ho", tmp_path)) == ["plain,holiday", "plain,home"]
-    assert completed("recollect --db missing.db -n ho", tmp_path) == []
+    assert completed("recollect reca") == ["plain,recall"]
+    assert completed("recollect --db a") == ["file,a"]
+    assert sorted(completed("recollect recall -n ho")) == ["plain,holiday", "plain,home"]
+    assert completed("recollect --db missing.db -n ho") == []
     assert not (tmp_path / "missing.db").exists()
 
 
 @pytest.mark.files
-def test_the_shell_completes_ids_and_filters(run: Run, tmp_path: Path) -> None:
+def test_the_shell_completes_ids_and_filters(run: Run, completed: Completed, tmp_path: Path) -> None:
     run("remember", "tea", "--id", "note-tea", "--user", "ana")
     run("remember", "coffee", "--id", "note-coffee", "--user", "Ana Maria")
     run("remember", "water", "--id", "other")
     for command in ("get", "forget", "update", "history", "erase"):
-        assert completed(f"recollect {command} note-", tmp_path) == ["plain,note-coffee", "plain,note-tea"]
-    assert completed("recollect recall x --where us", tmp_path) == ["plain,user"]
-    assert completed("recollect recall x --where user=a", tmp_path) == ["plain,user=ana"]
-    assert completed("recollect recall x --where user=A", tmp_path) == ['plain,user="Ana', 'Maria"']
-    assert "plain,valid_at" in completed("recollect find --where va", tmp_path)
+        assert completed(f"recollect {command} note-") == ["plain,note-coffee", "plain,note-tea"]
+    assert completed("recollect recall x --where us") == ["plain,user"]
+    assert completed("recollect recall x --where user=a") == ["plain,user=ana"]
+    assert completed("recollect recall x --where user=A") == ['plain,user="Ana', 'Maria"']
+    assert "plain,valid_at" in completed("recollect find --where va")
     for command in ("recall x", "find", "remember y", "forget", "erase", "export f"):
-        assert completed(f"recollect {command} --user a", tmp_path) == ["plain,ana"]
-        assert completed(f"recollect {command} --user b", tmp_path) == []
-    assert completed("recollect get missing", tmp_path) == []
-    assert completed("recollect --db missing.db get no", tmp_path) == []
+        assert completed(f"recollect {command} --user a") == ["plain,ana"]
+        assert completed(f"recollect {command} --user b") == []
+    assert completed("recollect get missing") == []
+    assert completed("recollect --db missing.db get no") == []
     assert not (tmp_path / "missing.db").exists()
 
 
@@ -938,7 +962,11 @@ KEY = "the-secret-key-of-a-store\n"
 
 @pytest.mark.files
 def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: Run,
+    completed: Completed,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("DEBUG")
     file = tmp_path / "key"
@@ -958,7 +986,7 @@ def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
         out += [result.stdout, result.stderr]
     assert root in "".join(out)
     assert parsed(run("--db", new, "find", "--json"))["records"][0]["content"] == "Ana likes tea"
-    assert completed("recollect -n def", tmp_path) == ["plain,default"]
+    assert completed("recollect -n def") == ["plain,default"]
     Path(new).write_bytes(b"")
     out += [run("--db", new, "doctor", code=1).output, run("--key-file", str(tmp_path), "list", code=1).output]
     assert KEY.strip() not in "".join(out) + caplog.text
