@@ -1,25 +1,27 @@
-"""The source of the package, parsed once for all tests that read it: they are in one group, so in one process."""
+"""The source of the package, parsed once in a process for all tests that read it."""
 
 from __future__ import annotations
 
 import ast
+import gc
 from functools import cache
 
-import pytest
 from tests.paths import ROOT
 
 PACKAGE = ROOT / "src" / "recollect"
-#: For the tests that read all of the source.
-in_one_process = pytest.mark.xdist_group("source")
 
 
 @cache
 def modules() -> dict[str, ast.Module]:
     """Every module of the package by its path in it."""
-    return {
-        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
-        for path in sorted(PACKAGE.glob("**/*.py"))
-    }
+    gc.disable()  # looks at all the trees again and again, and takes twice as long as they do
+    try:
+        return {
+            path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
+            for path in sorted(PACKAGE.glob("**/*.py"))
+        }
+    finally:
+        gc.enable()
 
 
 @cache

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from tests.docs.source import PACKAGE, in_one_process, modules
+from tests.docs.source import PACKAGE, modules
 from tests.paths import ROOT
 
 import recollect
@@ -161,7 +161,6 @@ def names_of_several(modules: dict[str, ast.Module]) -> list[str]:
     return sorted(name for name, count in found.items() if count > 1)
 
 
-@in_one_process
 def test_one_class_name_is_one_thing() -> None:
     assert names_of_several(modules()) == []
     other = ast.parse("class Record:\n    class Table: ...")

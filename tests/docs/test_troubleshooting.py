@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from tests.docs.source import in_one_process, texts
+from tests.docs.source import texts
 from tests.paths import ROOT
 
 from recollect import errors
 
-pytestmark = in_one_process
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
 ROWS = [line.split(" | ")[0] for line in PAGE.splitlines() if line.startswith("| ") and " | " in line]
 

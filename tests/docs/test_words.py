@@ -9,13 +9,12 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.docs.source import in_one_process, modules
+from tests.docs.source import modules
 from tests.paths import ROOT
 
 from recollect.cli.app import app
 from recollect.server.ui.rendering import texts
 
-pytestmark = in_one_process
 #: (CONTRIBUTING quotes the words that we do not write.)
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 #: What we do not write, and what we write in its place.
