@@ -20,15 +20,19 @@ demo: $(VENV)/.installed            ## install, and show a conversation remember
 demo-cluster: $(VENV)/.developing   ## kill a node and a database under load, and show what agents notice (half a minute)
 	$(BIN)/python -m bench.outage
 
+# The tests of a file run in one process, which makes what they share once. In the order of the files, so that small ones
+# are last and the workers end together.
+BY_FILE := --dist loadfile --no-loadscope-reorder
+
 # pytest compiles its tests when it collects them. All workers would at once, so halves of the tests are collected before.
 # Four workers for two cores, because many tests wait for disks and processes.
 test: $(VENV)/.developing           ## install what the tests need, and run them
 	@$(BIN)/python -m pytest --collect-only tests/[a-f]* src >/dev/null & \
 		$(BIN)/python -m pytest --collect-only tests/[g-z]* >/dev/null; wait
-	$(BIN)/python -m pytest -n 4 --dist loadgroup
+	$(BIN)/python -m pytest -n 4 $(BY_FILE)
 
 test-socket: $(VENV)/.developing    ## test the public API again, over a socket
-	RECOLLECT_TEST_EXECUTOR=socket $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt)
+	RECOLLECT_TEST_EXECUTOR=socket $(BIN)/python -m pytest -n 4 $(BY_FILE) $$(cat tests/public_api.txt)
 
 # On one schema of a server that the tests start. Where RECOLLECT_TEST_POSTGRES has an address, they use that server.
 test-postgres: $(VENV)/.developing  ## test the store on PostgreSQL (at most a minute)
@@ -36,7 +40,7 @@ test-postgres: $(VENV)/.developing  ## test the store on PostgreSQL (at most a m
 
 test-postgres-all: $(VENV)/.developing  ## the same with many examples, and API, facets and servers on it (half an hour)
 	$(BIN)/python -m pytest -m postgres tests/postgres
-	RECOLLECT_TEST_STORE=postgres $(BIN)/python -m pytest -n 4 --dist loadgroup $$(cat tests/public_api.txt) \
+	RECOLLECT_TEST_STORE=postgres $(BIN)/python -m pytest -n 4 $(BY_FILE) $$(cat tests/public_api.txt) \
 		tests/facets tests/policies tests/agents tests/operations tests/server tests/http tests/mcp
 	$(BIN)/python -m torture --part postgres --part branch-postgres
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,13 @@ EXECUTOR = os.environ.get("RECOLLECT_TEST_EXECUTOR", "")
 OVER_LOOPBACK = EXECUTOR != ""
 # With RECOLLECT_TEST_STORE=postgres, every store that the tests open has its ledger on a server: one for each path.
 STORE = os.environ.get("RECOLLECT_TEST_STORE", "")
+
+
+# The temporary files of tests are in memory where the system has a folder with enough room: power cuts and the failures
+# of disks are simulated, and what a killed process wrote is there in either. A variable that is set already counts.
+IN_MEMORY = "/dev/shm"
+if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", IN_MEMORY)
 
 
 def _behind(engine: Engine) -> Any:

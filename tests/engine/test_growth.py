@@ -17,8 +17,6 @@ from recollect.text import dates
 from recollect.text.dates import naming
 from recollect.text.words import language_of
 
-#: One worker runs them: what is compiled first takes longer than all of them.
-pytestmark = pytest.mark.xdist_group("growth")
 SIZE = 1024
 _OTHERS = [name for name in SURFACES if name != "recall"]
 #: Every kind is a question, and is passed to one of the other calls: each of these gets several kinds.

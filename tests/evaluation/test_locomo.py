@@ -15,8 +15,6 @@ import recollect
 
 #: Places in the first conversation's list of questions: of several categories, each with one evidence turn.
 ASKED = (0, 3, 5, 6, 8, 9, 82, 83, 84, 86, 152, 153) if FULL else (6, 152)
-#: One worker runs them all, so that the file is imported once.
-pytestmark = pytest.mark.xdist_group("locomo")
 #: At least this many more questions are taken from the file itself, by rule: those with one evidence turn.
 MORE = 40
 

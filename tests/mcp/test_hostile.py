@@ -20,8 +20,6 @@ from recollect.server.mcp.handshake import REQUESTS
 from recollect.server.mcp.lines import MOST_BYTES
 from recollect.server.mcp.toolsets import TOOLSETS
 
-#: One worker runs them, with one server for all.
-pytestmark = pytest.mark.xdist_group("hostile")
 #: A value of each JSON type.
 VALUES: dict[str, Any] = {
     "string": "x",

@@ -25,8 +25,6 @@ from recollect.sim import Agent, RecordedModel, Recorder, Scenario, read_trace, 
 from recollect.sim.trace import MEMORY_KINDS
 from recollect.sim.validators import validate_events
 
-#: One process runs each scenario once.
-pytestmark = pytest.mark.xdist_group("sim")
 #: What each scenario must show, beside writes and reads.
 KINDS = {
     "concurrent_writers": "cas_failed notified dropped",
