@@ -8,9 +8,10 @@ rules, the seventh what was read after them, the eighth kinds of phrases that a 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from tests.paths import LABELS
@@ -40,33 +41,45 @@ def rows() -> list[tuple[str, str, str]]:
     return [(language, question, meant) for language, question, meant in found]
 
 
-def between(first: date, last: date) -> set[date]:
+@cache
+def between(first: date, last: date) -> frozenset[date]:
     """The days that are compared from one to another."""
-    return set(DAYS[bisect_left(DAYS, first) : bisect_right(DAYS, last)])
+    return frozenset(DAYS[bisect_left(DAYS, first) : bisect_right(DAYS, last)])
 
 
-def read(dates: NamedDates) -> set[date]:
+@cache
+def in_each(pattern: str) -> dict[str, frozenset[date]]:
+    """The days that are compared, by what a pattern makes of them: such as those of each month for `%m`."""
+    found = defaultdict(set)
+    for day in DAYS:
+        found[day.strftime(pattern)].add(day)
+    return defaultdict(frozenset, {written: frozenset(days) for written, days in found.items()})
+
+
+def all_in(pattern: str, *written: str) -> frozenset[date]:
+    return frozenset().union(*(in_each(pattern)[each] for each in written))
+
+
+def read(dates: NamedDates) -> frozenset[date]:
     """The days that were read: those of the spans, or else all that fit."""
     if dates.spans:
-        return set().union(*(between(first, last) for first, last in dates.spans))
-    if not (dates.days or dates.months or dates.years):
-        return set()
-    return {
-        day
-        for day in DAYS
-        if (not dates.days or (day.month, day.day) in dates.days)
-        and (not dates.months or day.month in dates.months)
-        and (not dates.years or day.year in dates.years)
+        return frozenset().union(*(between(first, last) for first, last in dates.spans))
+    stated = {
+        "%m-%d": [f"{month:02}-{day:02}" for month, day in dates.days],
+        "%m": [f"{month:02}" for month in dates.months],
+        "%Y": [f"{year:04}" for year in dates.years],
     }
+    fitting = [all_in(pattern, *written) for pattern, written in stated.items() if written]
+    return frozenset.intersection(*fitting) if fitting else frozenset()
 
 
-def meaning(written: str) -> set[date]:
+@cache
+def meaning(written: str) -> frozenset[date]:
     """The days of a cell of the table."""
     if "; " in written:
-        return set().union(*map(meaning, written.split("; ")))
+        return frozenset().union(*map(meaning, written.split("; ")))
     if written.startswith("*-"):
-        parts = written[2:].split("-")
-        return {day for day in DAYS if [f"{day.month:02}", f"{day.day:02}"][: len(parts)] == parts}
+        return all_in("%m-%d" if "-" in written[2:] else "%m", written[2:])
     first, _, last = written.partition(" ")
     begin = date.min if first == "-" else date.fromisoformat(first)
     return between(begin, date.fromisoformat(last or first))
