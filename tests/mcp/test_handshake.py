@@ -25,7 +25,8 @@ from recollect.server.mcp.replies import Replies
 from recollect.server.mcp.tools import Access
 from recollect.server.mcp.toolsets import tools_of
 
-#: A process that serves with the SDK, whatever the first request is.
+#: A process that serves with the SDK, whatever the first request is: one client after another. The lines of each are
+#: those of a file, and its answers are written beside it.
 SDK = """
 import os, sys
 from functools import partial
@@ -38,12 +39,16 @@ from recollect.server.mcp.tools import Access
 from recollect.server.mcp.toolsets import tools_of
 def opener(*, create, read_only):
     return recollect.open(sys.argv[1], create=create, read_only=read_only)
-access = Access(opener, read_only=True)
-tools = tools_of(("recollect", "reference"), read_only=True, scoped=False)
-async def serve():
+async def serve(access):
+    tools = tools_of(("recollect", "reference"), read_only=True, scoped=False)
     await serve_stdio(Protocol(access, tools), split(iter(partial(os.read, 0, CHUNK), b"")))
-anyio.run(serve)
-access.close()
+for lines in sys.argv[2:]:
+    os.dup2(os.open(lines, os.O_RDONLY), 0)
+    os.dup2(os.open(lines + ".answers", os.O_WRONLY | os.O_CREAT | os.O_EXCL), 1)
+    sys.stdout = open(1, "w", closefd=False)
+    access = Access(opener, read_only=True)
+    anyio.run(serve, access)
+    access.close()
 """
 
 
@@ -124,24 +129,42 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def answered(command: list[str], lines: list[bytes]) -> list[dict[str, Any]]:
+def lines_of(version: str) -> bytes:
+    """What a client sends that shakes hands with a version."""
+    lines = [line(0, "tools/list"), line("ping", "ping"), line("hello", "initialize", hello(version)), *LINES]
+    return b"\n".join(lines) + b"\n"
+
+
+def comparable(answers: bytes) -> list[dict[str, Any]]:
     """The answers of a process, sorted, without what only the SDK says of an error."""
-    done = subprocess.run(command, input=b"\n".join(lines) + b"\n", capture_output=True, timeout=120, check=True)
-    out = [json.loads(each) for each in done.stdout.splitlines()]
+    out = [json.loads(each) for each in answers.splitlines()]
     for each in out:
         each.get("error", {}).pop("data", None)
     return sorted(out, key=lambda each: json.dumps(each.get("id")) + json.dumps(each))
 
 
+def answered(command: list[str], lines: bytes) -> list[dict[str, Any]]:
+    return comparable(subprocess.run(command, input=lines, capture_output=True, timeout=120, check=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def of_the_sdk(store: Path) -> dict[str, list[dict[str, Any]]]:
+    """What the SDK answers the clients of each version, in one process because it takes a second to load."""
+    files = {version: store.parent / version for version in [*VERSIONS, "1999-01-01"]}
+    for version, file in files.items():
+        file.write_bytes(lines_of(version))
+    subprocess.run([sys.executable, "-c", SDK, str(store), *map(str, files.values())], timeout=120, check=True)
+    return {version: comparable(Path(f"{file}.answers").read_bytes()) for version, file in files.items()}
+
+
 @pytest.mark.parametrize("version", [*VERSIONS, "1999-01-01"])
-def test_it_answers_as_the_sdk_does(store: Path, version: str) -> None:
-    lines = [line(0, "tools/list"), line("ping", "ping"), line("hello", "initialize", hello(version)), *LINES]
+def test_it_answers_as_the_sdk_does(store: Path, of_the_sdk: dict[str, list[dict[str, Any]]], version: str) -> None:
     tools = "recollect,reference"
     own = [sys.executable, "-m", "recollect", "mcp", "--db", str(store), "--tools", tools, "--read-only"]
-    expected = answered([sys.executable, "-c", SDK, str(store)], lines)
+    expected = of_the_sdk[version]
     assert len(expected) > len(LINES) - 8
     later = "this connection"  # the SDK names its revision
-    for one, other in zip(answered(own, lines), expected, strict=True):
+    for one, other in zip(answered(own, lines_of(version)), expected, strict=True):
         if one.get("error", {}).get("message", "").startswith(later):
             assert other["error"]["code"] == one["error"]["code"]
         else:
@@ -344,7 +367,7 @@ def test_a_later_revision_is_left_to_the_sdk(store: Path) -> None:
     whole |= {"io.modelcontextprotocol/clientCapabilities": {}}
     command = [sys.executable, "-m", "recollect", "mcp", "--db", str(store), "--read-only"]
     discovered, listed = answered(
-        command, [line(1, "server/discover", {"_meta": whole}), line(2, "tools/list", {"_meta": whole})]
+        command, line(1, "server/discover", {"_meta": whole}) + b"\n" + line(2, "tools/list", {"_meta": whole}) + b"\n"
     )
     assert LATEST_MODERN_VERSION in discovered["result"]["supportedVersions"]
     assert [each["name"] for each in listed["result"]["tools"]]
