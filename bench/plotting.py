@@ -38,6 +38,16 @@ def latencies(results: Sequence[Result], figure: str = "p50_ms") -> Points:
     return {name: sorted(points) for name, points in out.items()}
 
 
+def stages(results: Sequence[Result]) -> Points:
+    """Part of our recall -> (records, milliseconds), by rising size, of recalls over conversations."""
+    out: Points = {}
+    for result in results:
+        if result["command"] == "recall" and result.get("corpus", "").startswith("conversations"):
+            for name, ms in result["recollect"].get("stages_ms", {}).items():
+                out.setdefault(name, []).append((result["records"], ms))
+    return {name: sorted(points) for name, points in out.items()}
+
+
 def memories(results: Sequence[Result]) -> Points:
     """Name -> (records, MiB), by rising size."""
     out: Points = {}
@@ -123,6 +133,7 @@ def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [
         _against_size(latencies(results), "median of a question, ms", folder / "latency.svg"),
+        _against_size(stages(results), "mean of a question, ms", folder / "stages.svg"),
         _against_size(memories(results), "resident memory, MiB", folder / "memory.svg"),
         _bars(throughputs(results), "records a second", folder / "writes.svg"),
         _against_size(occurrences(results), "finding all terms in a text, ms", folder / "annotate.svg", "characters"),

@@ -23,7 +23,7 @@ from bench.once import PACKAGES, _last, once
 from bench.once_worker import KINDS
 from bench.pauses import pauses
 from bench.peers import PEERS, PeerMissingError
-from bench.plotting import latencies, plot
+from bench.plotting import latencies, plot, stages
 from bench.recall import recalls
 from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
@@ -276,6 +276,17 @@ def test_results_are_drawn(tmp_path: Path) -> None:
     written = plot([tmp_path], tmp_path / "plots")
     assert [path.name for path in written] == ["latency.svg"]
     assert "recollect" in written[0].read_text()
+
+
+def test_the_parts_of_recalls_over_conversations_are_drawn_by_size() -> None:
+    parts = {size: {"records": size / 100, "the rest": 1.0} for size in (30, 20)}
+    results: list[dict[str, Any]] = [
+        {"command": "recall", "corpus": "conversations (LoCoMo)", "records": size, "recollect": {"stages_ms": each}}
+        for size, each in parts.items()
+    ]
+    results.append({**results[0], "corpus": "sentences"})
+
+    assert stages(results) == {"records": [(20, 0.2), (30, 0.3)], "the rest": [(20, 1.0), (30, 1.0)]}
 
 
 class TestDialogues:
