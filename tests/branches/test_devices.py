@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.branches.devices import Device
@@ -773,3 +774,10 @@ def test_a_merge_of_a_copy_that_was_killed_at_any_step_goes_on(home: Device, lap
             assert memory.check() == []
             assert (memory.root, memory.on("what-if").root) == expected
     home.memory = recollect.open(home.path, embedder="none")
+
+
+def test_a_copy_is_merged_into_a_memory_only(home: Device) -> None:
+    memory: Any = None
+
+    with pytest.raises(InvalidArgumentError, match="memory must be a memory"):
+        recollect.merge_copy(memory, "nope.db")

@@ -411,3 +411,21 @@ def test_a_merge_of_fields_has_the_laws_of_one(base: Record, ours: Record, their
     assert fields(unchanged) == fields(theirs)
     if not conflicts:
         assert fields(one) == fields(other)
+
+
+@pytest.mark.parametrize("merged", [None, "what-if", 5, {}])
+def test_what_is_no_merge_cannot_be_resolved(memory: recollect.Memory, merged: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="merged must be what merge_branch has returned"):
+        memory.resolve_merge(merged, {})
+
+
+@pytest.mark.parametrize("resolutions", [None, "theirs", 5, [("a", "ours")], {5: "ours"}, {("records",): "ours"}])
+def test_resolutions_that_name_no_ids_are_refused_and_nothing_is_merged(
+    memory: recollect.Memory, branch: recollect.Memory, resolutions: Any
+) -> None:
+    branch.remember("more", id="d")
+    listed = memory.merge_branch("what-if", dry_run=True)
+
+    with pytest.raises(InvalidArgumentError, match="resolutions must"):
+        memory.resolve_merge(listed, resolutions)
+    assert memory.get("d") is None

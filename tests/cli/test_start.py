@@ -110,3 +110,26 @@ def test_a_recall_imports_no_facet_that_it_does_not_use(store: Path) -> None:
 
 def test_a_command_on_a_facet_imports_it(store: Path) -> None:
     assert "recollect.facets.glossary.glossary" in imported(store, "glossary")
+
+
+@pytest.mark.parametrize("arguments", ["remember -", "import jsonl -", "salience", "mcp"])
+def test_a_command_whose_input_is_closed_has_an_empty_one(store: Path, arguments: str) -> None:
+    command = f"{sys.executable} -m recollect {arguments} --db {store}"
+
+    closed, empty = (
+        subprocess.run(f"{command} {end}", shell=True, capture_output=True, text=True) for end in ("<&-", "</dev/null")
+    )
+
+    assert "Traceback" not in closed.stderr
+    assert (closed.returncode, closed.stdout, closed.stderr) == (empty.returncode, empty.stdout, empty.stderr)
+
+
+def test_a_command_whose_output_is_closed_does_nothing_and_says_so(store: Path) -> None:
+    command = f"{sys.executable} -m recollect --db {store} remember 'Ana sold the boat' >&-"
+
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "standard output is closed" in done.stderr
+    with recollect.open(store) as memory:
+        assert not memory.grep("sold")

@@ -213,9 +213,15 @@ class Branches(NamespaceCalls):
                 only one.
             And what `merge_branch` raises.
         """
-        decided = tuple(
-            (*((RECORDS, key) if isinstance(key, str) else key), choice) for key, choice in resolutions.items()
-        )
+        if not isinstance(merged, Merged):
+            raise InvalidArgumentError("merged", merged, "must be what merge_branch has returned")
+        if not isinstance(resolutions, Mapping):
+            raise InvalidArgumentError("resolutions", resolutions, "must map ids to decisions")
+        keys = [(RECORDS, key) if isinstance(key, str) else key for key in resolutions]
+        for key in keys:
+            if not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(each, str) for each in key)):
+                raise InvalidArgumentError("resolutions", key, "must name an id, or a pair of a part and an id")
+        decided = tuple((*key, choice) for key, choice in zip(keys, resolutions.values(), strict=True))
         operation = MergeBranch(branch=merged.branch, resolutions=decided, ours=merged.ours, theirs=merged.theirs)
         written: Merged = self.execute(operation, actor=actor, reason=reason)
         return written

@@ -104,6 +104,8 @@ def merge_copy(
     Cost:
         Reads the entries of both, and writes and merges what is new.
     """
+    if not isinstance(memory, Memory):
+        raise InvalidArgumentError("memory", memory, "must be a memory: recollect.open returns one")
     engine = memory._executor
     if not isinstance(engine, Engine):
         raise UnsupportedError("merging a copy", "it needs a memory of a store in this process, of the present")

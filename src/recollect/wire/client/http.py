@@ -211,7 +211,8 @@ def _server_of(address: str) -> _Server:
     if "," in address:
         raise InvalidArgumentError("address", address, "must be one address: pass several as a list of strings")
     if not valid or parts.username is not None:
-        raise InvalidArgumentError("address", address, "must be http://HOST:PORT or https://HOST; pass token= apart")
+        rule = "must be http://HOST:PORT, https://HOST (pass token= apart) or unix://PATH; recollect.open opens a file"
+        raise InvalidArgumentError("address", address, rule)
     if re.search("/v1(/|$)", parts.path):
         raise InvalidArgumentError("address", address, "must end before /v1; pass namespace= apart")
     return _Server(parts.scheme == "https", parts.hostname or "", port, parts.path.rstrip("/"))
