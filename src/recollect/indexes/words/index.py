@@ -8,7 +8,7 @@ both at one time, without dead documents: it is immutable, and a pure function o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -129,36 +129,42 @@ class WordView:
             turns: The turns, ascending.
 
         Cost:
-            O(occurrences of all terms).
+            Proportional to the words of the turns, to the frequent terms, and to the occurrences of the others.
         """
-        wanted: Flags = np.zeros(self.table.count + 1, dtype=np.bool_)  # the last is for documents after this view
-        wanted[turns] = True
-        terms, numbers = self._words_in(wanted)
+        terms, numbers = self._words_in(turns)
         order = by_time({name: getattr(self.table, name) for name in COLUMNS}, turns, self.table.id)
         new = np.zeros(self.table.count, dtype=np.int64)
         new[order] = new_words(terms, numbers, order, self.table.group)
         return novel_weights(self.table.manner[turns], new[turns])
 
-    def _words_in(self, wanted: Flags) -> tuple[Ints, Ints]:
-        """Return the occurrences of words in some documents: a number for each term, and the documents."""
-        known: dict[str, int] = {}
-        terms, numbers = [_NOTHING], [_NOTHING]
-
-        def add(occurrences: Ints, begins: Ints, name_of: Callable[[int], str]) -> None:
-            owners = np.minimum(occurrences >> POSITION_BITS, len(wanted) - 1)
-            found = np.flatnonzero(wanted[owners])
-            each, at = np.unique(begins.searchsorted(found, side="right") - 1, return_inverse=True)
-            names = map(name_of, each.tolist())
-            of = [known.setdefault(name, len(known)) if is_word(name) else NONE for name in names]
-            term = np.array(of, dtype=np.int64)[at]
-            terms.append(term[term != NONE])
-            numbers.append(owners[found[term != NONE]])
-
-        if self.segment is not None:
-            add(self.segment.occurrences, self.segment.offsets, self.segment.terms.__getitem__)
-        names, sizes, tail = self.tail_occurrences()
-        add(tail, np.cumsum(sizes) - sizes, names.__getitem__)
-        return np.concatenate(terms), np.concatenate(numbers)
+    def _words_in(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return the occurrences of words in documents, which ascend: a number for each term, and the documents."""
+        terms, owners = [_NOTHING], [_NOTHING]
+        segment, first = self.segment, 0
+        if segment is not None:
+            first = int(numbers.searchsorted(segment.count))
+            if first:
+                places = segment.places_in(numbers[:first])
+                of = segment.offsets.searchsorted(places, side="right") - 1
+                words = segment.are_words(of)
+                terms.append(of[words])
+                owners.append(segment.occurrences[places[words]] >> POSITION_BITS)
+        if first < len(numbers):
+            later = numbers[first:]
+            wanted: Flags = np.zeros(self.table.count + 1, dtype=np.bool_)  # the last is for those after this view
+            wanted[later] = True
+            added = 0 if segment is None else len(segment.frequencies)
+            for name, column in self._tail_columns():
+                if not len(column) or column[-1] >> POSITION_BITS < later[0] or not is_word(name):
+                    continue
+                of_column = np.minimum(column >> POSITION_BITS, len(wanted) - 1)
+                found = of_column[wanted[of_column]]
+                if len(found):
+                    number = NONE if segment is None else segment.term(name)
+                    added += number == NONE
+                    terms.append(np.full(len(found), added - 1 if number == NONE else number))
+                    owners.append(found)
+        return np.concatenate(terms), np.concatenate(owners)
 
     def _of(self, table: Table) -> WordView:
         if table is self.table:
@@ -292,12 +298,17 @@ class WordView:
 
         They include occurrences in dead documents and in documents added after this view.
         """
+        tails = list(self._tail_columns())
+        sizes = np.fromiter((len(column) for _, column in tails), dtype=np.int64, count=len(tails))
+        return [name for name, _ in tails], sizes, np.concatenate([_NOTHING, *(column for _, column in tails)])
+
+    def _tail_columns(self) -> Iterator[tuple[str, Ints]]:
+        """Yield each term in the tail with its occurrences there."""
         # Copied before the tails: a term that leaves `_borrowed` meanwhile already has its own tail there.
         borrowed = dict(self._borrowed)
         tails = self._tails.copy()  # another thread may add to it meanwhile
-        columns = [tail.until(borrowed[term]) if term in borrowed else tail.all() for term, tail in tails.items()]
-        sizes = np.fromiter(map(len, columns), dtype=np.int64, count=len(columns))
-        return list(tails), sizes, np.concatenate([_NOTHING, *columns])
+        for term, tail in tails.items():
+            yield term, tail.until(borrowed[term]) if term in borrowed else tail.all()
 
     # Words and names
 
@@ -434,7 +445,8 @@ class WordIndex:
         """Return an immutable view of the current index.
 
         Cost:
-            O(1); O(occurrences of all terms) after a turn was removed or inserted before others of its conversation.
+            O(1); that of `WordView.counted_again` after a turn was removed or inserted before others of its
+            conversation.
         """
         if self.documents.stale:
             view, stale = self._viewed(), self.documents.take_stale()

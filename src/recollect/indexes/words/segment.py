@@ -19,7 +19,7 @@ from recollect.indexes.documents.columns import COLUMNS, FIELDS, GROUPED, NONE, 
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.novelty import by_time, new_words, novel_weights
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
-from recollect.indexes.words.titles import other_terms
+from recollect.indexes.words.titles import is_word, other_terms
 from recollect.text.languages import CODES
 from recollect.text.words import Term
 
@@ -51,6 +51,12 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
     out: NDArray[np.uint16] = np.minimum(length, LONGEST).astype(np.uint16)[numbers]
     out[:-1][numbers[1:] == numbers[:-1]] |= MORE
     return out
+
+
+#: A term with so many occurrences is looked up, and not compared one by one; occurrences that are compared at a time,
+#: which a cache of the processor has; and the most ranges of documents that are looked up one by one.
+_FREQUENT, _PART, _MOST_RANGES = 4096, 2**16, 8
+_UNKNOWN = -1
 
 
 class Segment:
@@ -129,6 +135,62 @@ class Segment:
     def span(self, term: int) -> tuple[int, int]:
         """Return the begin and end of the occurrences of a term number."""
         return int(self.offsets[term]), int(self.offsets[term + 1])
+
+    def places_in(self, numbers: Ints) -> Ints:
+        """Return the places in `occurrences` of the occurrences in some documents, in any order.
+
+        Args:
+            numbers: The documents, ascending. Those of a session are adjacent, so they are few ranges.
+
+        Cost:
+            For each range, two look-ups for each frequent term, and a comparison for each occurrence of the others.
+        """
+        edges = np.flatnonzero(np.diff(numbers) != 1)
+        if len(edges) >= _MOST_RANGES:
+            return self._places_of(numbers)
+        begins = numbers[np.concatenate([[0], edges + 1])].tolist()
+        ends = numbers[np.concatenate([edges, [len(numbers) - 1]])].tolist()
+        frequent, parts = self._frequent_and_others
+        out = []
+        for first, last in zip(begins, ends, strict=True):
+            least, most = first << POSITION_BITS, last + 1 << POSITION_BITS
+            for begin, end in frequent:
+                found = self.occurrences[begin:end].searchsorted((least, most)).tolist()
+                out.append(np.arange(begin + found[0], begin + found[1]))
+            for begin, end in parts:
+                part = self.occurrences[begin:end]
+                out.append(np.flatnonzero((part >= least) & (part < most)) + begin)
+        return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
+
+    def _places_of(self, numbers: Ints) -> Ints:
+        wanted = np.zeros(self.count, dtype=np.bool_)
+        wanted[numbers] = True
+        begins = range(0, len(self.occurrences), _PART)
+        out = [np.flatnonzero(wanted[self.occurrences[at : at + _PART] >> POSITION_BITS]) + at for at in begins]
+        return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
+
+    @cached_property
+    def _frequent_and_others(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """The spans of terms with many occurrences, and the parts of `occurrences` between them."""
+        sizes = np.diff(self.offsets)
+        frequent = [self.span(term) for term in np.flatnonzero(sizes >= _FREQUENT).tolist()]
+        ends = [0, *(end for _, end in frequent)]
+        between = zip(ends, [*(begin for begin, _ in frequent), len(self.occurrences)], strict=True)
+        parts = [(at, min(at + _PART, end)) for begin, end in between for at in range(begin, end, _PART)]
+        return frequent, parts
+
+    def are_words(self, terms: Ints) -> NDArray[np.bool_]:
+        """Return whether terms, by their numbers, are words of texts (`titles.is_word`)."""
+        known = self._are_words
+        for term in np.unique(terms[known[terms] == _UNKNOWN]).tolist():
+            known[term] = is_word(self.terms[term])
+        found: NDArray[np.bool_] = known[terms] == 1
+        return found
+
+    @cached_property
+    def _are_words(self) -> NDArray[np.int8]:
+        """Whether each term is a word, as far as it was asked."""
+        return np.full(len(self.frequencies), _UNKNOWN, dtype=np.int8)
 
     def counts(self, term: int) -> tuple[int, int]:
         """Return the number of documents of a term number, and its total number of occurrences."""
