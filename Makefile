@@ -131,7 +131,7 @@ bench: $(VENV)/.developing          ## measure start-up, writes and recall on th
 torture: $(VENV)/.developing        ## kill it, cut its power, fail its disk, feed it nonsense: many times, in minutes (SEED=N)
 	$(BIN)/python -m torture $(if $(SEED),--seed $(SEED))
 
-torture-short: $(VENV)/.developing  ## the same in less than four minutes
+torture-short: $(VENV)/.developing  ## the same in about six minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m torture --short --encrypted $(ON_ENCRYPTED) $(if $(SEED),--seed $(SEED))
 

@@ -46,7 +46,7 @@ class Execution(NamedTuple):
 
 @dataclass(frozen=True)
 class Facet:
-    """What the engine knows of a facet. The modules of the facet are imported when one of its operations is used.
+    """The description of a facet for the engine. The facet itself is imported when one of its operations is used.
 
     Attributes:
         package: The package of the facet. If the facet has operations, they are in its module `operations`.

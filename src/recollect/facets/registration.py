@@ -1,4 +1,4 @@
-"""What the engine knows of each facet, registered when this module is imported.
+"""The descriptions of all facets, which are registered when this module is imported.
 
 No other module of a facet with operations is imported before one of them is used: most programs use few of them.
 """

@@ -53,9 +53,13 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
     return out
 
 
-#: A term with so many occurrences is looked up, and not compared one by one; occurrences that are compared at a time,
-#: which a cache of the processor has; and the most ranges of documents that are looked up one by one.
-_FREQUENT, _PART, _MOST_RANGES = 4096, 2**16, 8
+#: Number of occurrences from which a term is searched by bisection instead of compared element by element.
+_FREQUENT = 4096
+#: Number of occurrences that are compared at a time: they fit into a cache of the processor.
+_PART = 2**16
+#: With more ranges of documents than this, each occurrence is looked up in a table of documents instead.
+_MOST_RANGES = 8
+#: In the cache of which terms are words: not computed yet.
 _UNKNOWN = -1
 
 
@@ -189,7 +193,7 @@ class Segment:
 
     @cached_property
     def _are_words(self) -> NDArray[np.int8]:
-        """Whether each term is a word, as far as it was asked."""
+        """A cache for `are_words`: 1 or 0 for each term, or _UNKNOWN."""
         return np.full(len(self.frequencies), _UNKNOWN, dtype=np.int8)
 
     def counts(self, term: int) -> tuple[int, int]:
