@@ -125,6 +125,52 @@ def test_a_weight_is_that_of_the_live_turns_whatever_happened_to_the_index(
     assert weights(some_of.table) == expected(stored[each] for each in kept)
 
 
+@settings(max_examples=some(100))
+@given(some_turns, some_turns, st.lists(st.tuples(st.sampled_from(IDS), turns), max_size=8))
+def test_a_turn_that_only_gets_another_importance_keeps_all_weights_of_its_group(
+    first: list[Document], later: list[Document], changes: list[tuple[str, Document]]
+) -> None:
+    """In one step with a new turn, in the segment or after it."""
+    index, stored = WordIndex(built(first)), {each.id: each for each in first}
+    advance(index, stored, ([], later))
+    index.view()
+    for record_id, new in changes:
+        touched = [stored[record_id]._replace(importance=0.5)] if record_id in stored and record_id != new.id else []
+        advance(index, stored, ([], [new, *touched]))
+        assert weights(index.view().table) == expected(stored.values())
+
+
+@pytest.mark.parametrize("in_segment", [True, False])
+def test_only_what_changes_the_words_or_the_order_of_a_group_has_it_counted_again(
+    in_segment: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = [turn(f"r{at}", f"boat {word} tea", at) for at, word in enumerate(WORDS)]
+    index = WordIndex(built(stored)) if in_segment else made_of(stored)
+    index.view()
+    counted: list[int] = []
+    count_again = WordView.counted_again
+    monkeypatch.setattr(
+        WordView, "counted_again", lambda self, turns: counted.append(len(turns)) or count_again(self, turns)
+    )
+
+    def replaced(new: Document) -> bool:
+        counted.clear()
+        index.apply([new.id], [new])
+        index.view()
+        return bool(counted)
+
+    assert not replaced(stored[2]._replace(importance=0.5, session=("c", "other")))
+    assert not replaced(stored[-1]._replace(importance=0.5))
+    assert not replaced(stored[-1]._replace(importance=0.7))
+    assert replaced(turn("r2", f"tea {WORDS[2]} boat", 2))  # other positions count as other words
+    assert replaced(turn("r2", f"boat {WORDS[2]} lamp", 2))
+    assert replaced(turn("r3", WORDS[3], 3))
+    assert replaced(turn("r4", f"boat {WORDS[4]} tea", 9))
+    assert replaced(turn("r5", f"boat {WORDS[5]} tea", 5, user="ana"))
+    assert replaced(turn("r6", f"boat {WORDS[6]} tea", 6, manner=ONE // 2))
+    assert replaced(turn("r1", f"boat {WORDS[1]} tea", 1, conversation=None))
+
+
 def test_what_is_left_out_of_a_view_and_what_is_removed_must_be_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test above."""
     stored = {each.id: each for each in (turn("a", "boat", 0, expires=10), turn("b", "boat tea", 1))}

@@ -42,6 +42,8 @@ from recollect.text.manner import MACHINE_ROLES
 
 #: The columns that change in the middle.
 _CHANGING = ("alive", "before", "after", "weight")
+#: The columns that are the same where a turn replaces one at the same place.
+_OF_PLACE = (*(FIELDS[at] for at in GROUPED), "micros", "position", "length", "manner", "alive")
 #: Maximum number of narrowed tables that are cached with a table.
 _MAX_NARROWED = 8
 #: With this many stale groups, it is not looked up which turns are the last of others that are removed.
@@ -416,6 +418,49 @@ class TableBuilder:
 
     def add(self, document: Document) -> int:
         """Insert a document and return its number. The previous document of the record must have been removed."""
+        number = self._add(document)
+        group = int(self._columns["group"][number])
+        if group != NONE:
+            self._follow(number, group)
+        return number
+
+    def in_place_of(self, document: Document) -> int:
+        """Return the live turn that this turn replaces at the same place in its group and with as many words, or NONE.
+
+        The order of turns is that of their times, positions and ids.
+        """
+        number = self._number(document.id)
+        if number == NONE or document.session is None or self._columns["session"][number] == NONE:
+            return NONE
+        row = {name: int(self._columns[name][number]) for name in _OF_PLACE}
+        for at in GROUPED:
+            text, value = document.fields[at], row.pop(FIELDS[at])
+            if (value == NONE) != (text is None) or (text is not None and self.values.find(text) != value):
+                return NONE
+        alike = {
+            "micros": document.micros,
+            "position": document.sort_key[0],
+            "length": len(document.terms),
+            "manner": document.manner,
+            "alive": True,
+        }
+        return number if row == alike else NONE
+
+    def replace(self, document: Document) -> int:
+        """Insert a turn in place of the one that `in_place_of` returns: no turn of its group has other new words.
+
+        Its own weight is kept, too. Return its number.
+        """
+        before = self._number(document.id)
+        group, weight = (int(self._columns[name][before]) for name in ("group", "weight"))
+        self._remove(before)
+        number = self._add(document)
+        self._columns["weight"][number] = weight
+        if self._last_of.get(group) == before:
+            self._last_of[group] = number
+        return number
+
+    def _add(self, document: Document) -> int:
         number = self.count
         if number == len(self._columns["length"]):
             self._grow()
@@ -448,7 +493,6 @@ class TableBuilder:
             self._session_lengths.add(session, length)
             self._link(number, session, document.sort_key)
             self._in_group.add(group, 1)
-            self._follow(number, group)
         return number
 
     def _follow(self, number: int, group: int) -> None:
@@ -568,20 +612,29 @@ class TableBuilder:
 
     def remove(self, record_id: str) -> None:
         """Remove the document of a record. A record without a document is ignored."""
-        number = self._numbers.get(record_id, NONE)
-        if number == NONE and self._first is not None:
-            number = self._first.number(record_id)
+        number = self._number(record_id)
         if number == NONE or not self._columns["alive"][number]:
             return
-        self._unshare()
-        columns = self._columns
-        group = int(columns["group"][number])
+        group = int(self._columns["group"][number])
         if group != NONE and group not in self.stale:
             # Without the last turn of a group, no other has other new words.
             if len(self.stale) < _FEW_STALE and self.last_of(group) == number:
                 del self._last_of[group]
             else:
                 self.stale.add(group)
+        self._remove(number)
+
+    def _number(self, record_id: str) -> int:
+        """Return the last document of a record, or NONE."""
+        number = self._numbers.get(record_id, NONE)
+        if number == NONE and self._first is not None:
+            number = self._first.number(record_id)
+        return number
+
+    def _remove(self, number: int) -> None:
+        self._unshare()
+        columns = self._columns
+        group = int(columns["group"][number])
         columns["alive"][number] = False
         length, session, speaker = (int(columns[name][number]) for name in ("length", "session", "speaker"))
         self.live_count -= 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.documents.columns import COLUMNS, NONE, Document, Flags, Ints
+from recollect.indexes.documents.columns import COLUMNS, NONE, Document, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table, TableBuilder
 from recollect.indexes.ending import Ending
 from recollect.indexes.fixed_point import ONE, log_ratio
@@ -25,7 +25,7 @@ from recollect.indexes.words.novelty import by_time, new_words, novel_weights
 from recollect.indexes.words.postings import Postings, live
 from recollect.indexes.words.segment import LAST_POSITION, POSITION_BITS, Segment
 from recollect.indexes.words.surface_forms import comparable, form
-from recollect.indexes.words.titles import ANY_TITLE, is_word, other_terms, title_term
+from recollect.indexes.words.titles import ANY_TITLE, other_terms, title_term
 from recollect.text.background import SCALE, TEXTS, WORDS, Expected, background_of
 from recollect.text.languages import ENGLISH
 from recollect.text.words import stem
@@ -35,7 +35,7 @@ _MAX_QUERY_COUNT = 15
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 _NO_LENGTHS = np.zeros(0, dtype=np.uint16)
 #: Estimated bytes in a tail for a document, for each of its terms, and for a term that is new.
-_DOCUMENT_BYTES, _TERM_BYTES, _NEW_TERM_BYTES = 1000, 32, 500
+_DOCUMENT_BYTES, _TERM_BYTES, _NEW_TERM_BYTES = 1150, 36, 500
 
 
 class QueryTerm(NamedTuple):
@@ -58,11 +58,16 @@ class QueryTerm(NamedTuple):
 
 
 class _Tail:
-    """The occurrences of a term in one ascending column that grows at its end."""
+    """The occurrences of a term in one ascending column that grows at its end.
 
-    __slots__ = ("column", "count")
+    Attributes:
+        number: The number of the term, in the segment or after those there.
+    """
 
-    def __init__(self, column: Ints | None = None) -> None:
+    __slots__ = ("column", "count", "number")
+
+    def __init__(self, number: int, column: Ints | None = None) -> None:
+        self.number = number
         self.column: Ints = np.zeros(2, dtype=np.int64) if column is None else column
         self.count = 0 if column is None else len(column)
 
@@ -99,6 +104,7 @@ class WordView:
         table: Table,
         segment: Segment | None,
         tails: dict[str, _Tail],
+        words: Sequence[Numbers],
         vocabulary: Vocabulary,
         borrowed: Mapping[str, int],
         ending: Ending | None = None,
@@ -107,6 +113,7 @@ class WordView:
         self.table = table
         self.segment = segment
         self._tails = tails
+        self._words = words
         self._vocabulary = vocabulary
         self._borrowed = borrowed
 
@@ -129,7 +136,8 @@ class WordView:
             turns: The turns, ascending.
 
         Cost:
-            Proportional to the words of the turns, to the frequent terms, and to the occurrences of the others.
+            Proportional to the words of the turns, and if some are in the segment, to its frequent terms and to the
+            occurrences of the others.
         """
         terms, numbers = self._words_in(turns)
         order = by_time({name: getattr(self.table, name) for name in COLUMNS}, turns, self.table.id)
@@ -149,31 +157,20 @@ class WordView:
                 words = segment.are_words(of)
                 terms.append(of[words])
                 owners.append(segment.occurrences[places[words]] >> POSITION_BITS)
-        if first < len(numbers):
-            later = numbers[first:]
-            wanted: Flags = np.zeros(self.table.count + 1, dtype=np.bool_)  # the last is for those after this view
-            wanted[later] = True
-            added = 0 if segment is None else len(segment.frequencies)
-            for name, column in self._tail_columns():
-                if not len(column) or column[-1] >> POSITION_BITS < later[0] or not is_word(name):
-                    continue
-                of_column = np.minimum(column >> POSITION_BITS, len(wanted) - 1)
-                found = of_column[wanted[of_column]]
-                if len(found):
-                    number = NONE if segment is None else segment.term(name)
-                    added += number == NONE
-                    terms.append(np.full(len(found), added - 1 if number == NONE else number))
-                    owners.append(found)
+        later = numbers[first:]
+        in_tail = [self._words[number] for number in (later - (0 if segment is None else segment.count)).tolist()]
+        terms.extend(in_tail)
+        owners.append(np.repeat(later, list(map(len, in_tail))))
         return np.concatenate(terms), np.concatenate(owners)
 
     def _of(self, table: Table) -> WordView:
         if table is self.table:
             return self
-        return WordView(table, self.segment, self._tails, self._vocabulary, self._borrowed, self.ending)
+        return WordView(table, self.segment, self._tails, self._words, self._vocabulary, self._borrowed, self.ending)
 
     def until(self, ending: Ending) -> WordView:
         """Return the view for work that ends by a limit: the kernels look at it, and `check` does."""
-        return WordView(self.table, self.segment, self._tails, self._vocabulary, self._borrowed, ending)
+        return WordView(self.table, self.segment, self._tails, self._words, self._vocabulary, self._borrowed, ending)
 
     def check(self) -> None:
         """Raise the error of the limit if the work is over. Called between the parts of a question."""
@@ -356,6 +353,8 @@ class WordIndex:
         self.segment = segment
         self.documents = TableBuilder(segment)
         self._tails: dict[str, _Tail] = {}
+        #: The words of the text of each document after the segment, each once, by the number of its term.
+        self._words: list[Numbers] = []
         self._vocabulary = Vocabulary(segment)
         # Term -> the first foreign document number, for terms whose tail belongs to the index from which this one was
         # forked.
@@ -372,7 +371,7 @@ class WordIndex:
         copy = WordIndex()
         copy.segment = self.segment
         copy.documents = self.documents.fork()
-        copy._tails = dict(self._tails)
+        copy._tails, copy._words = dict(self._tails), list(self._words)
         copy._vocabulary = self._vocabulary  # it only grows, and words without documents are skipped
         copy._borrowed = dict.fromkeys(self._tails, self.documents.count) | self._borrowed
         return copy
@@ -383,15 +382,27 @@ class WordIndex:
         Cost:
             O(terms added), and one copy of three columns if a record is removed.
         """
+        added = list(added)
+        alike = {document.id for document in added if self._has_alike(document)}
         for record_id in removed:
-            self.documents.remove(record_id)
-        for document in added:
-            number = self.documents.add(document)
-            if document.session is not None:
-                self._weigh(number, document)
+            if record_id not in alike:
+                self.documents.remove(record_id)
+        # First those that keep their weights: new turns of their groups are compared with them.
+        for document in sorted(added, key=lambda each: each.id not in alike):
+            if document.id in alike:
+                number = self.documents.replace(document)
+            else:
+                number = self.documents.add(document)
+                if document.session is not None:
+                    self._weigh(number, document)
             self.tail_bytes += _DOCUMENT_BYTES + len(document.payload) + _TERM_BYTES * len(document.terms)
-            for position, (term, _) in enumerate(document.terms):
-                self._tail(term, number).append(number, position)
+            words = set()
+            for position, (term, word) in enumerate(document.terms):
+                tail = self._tail(term, number)
+                tail.append(number, position)
+                if word:
+                    words.add(tail.number)
+            self._words.append(np.fromiter(words, dtype=np.int32, count=len(words)))
             for term in other_terms(document):
                 self._tail(term, number).append(number, 0)
                 self.tail_bytes += _TERM_BYTES
@@ -401,6 +412,30 @@ class WordIndex:
             for word, term in {word: term for term, word in document.terms if comparable(word)}.items():
                 self._tail(form(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)
+
+    def _has_alike(self, document: Document) -> bool:
+        """Return whether the record has a document already, with the same words at the same place in its group."""
+        number = self.documents.in_place_of(document)
+        return number != NONE and all(
+            self._occurs(term, number << POSITION_BITS | min(position, LAST_POSITION))
+            for position, (term, _) in enumerate(document.terms)
+        )
+
+    def _occurs(self, term: str, occurrence: int) -> bool:
+        """Return whether a term has an occurrence."""
+        segment = self.segment
+        if segment is not None and occurrence >> POSITION_BITS < segment.count:
+            number = segment.term(term)
+            if number == NONE:
+                return False
+            begin, end = segment.span(number)
+            column = segment.occurrences[begin:end]
+        elif (tail := self._tails.get(term)) is None:
+            return False
+        else:
+            column = tail.until(self._borrowed.get(term, self.documents.count))
+        at = int(column.searchsorted(occurrence))
+        return at < len(column) and bool(column[at] == occurrence)
 
     def _weigh(self, number: int, document: Document) -> None:
         """Set the weight of a new turn by its new words, unless its group is counted again in any case."""
@@ -433,13 +468,21 @@ class WordIndex:
         """Return the tail of a term, ready to append to for the document `number`."""
         tail = self._tails.get(term)
         if tail is None:
-            tail = self._tails[term] = _Tail()
+            tail = self._tails[term] = _Tail(self._number(term))
             self.tail_bytes += _NEW_TERM_BYTES + len(term)
         elif term in self._borrowed:
             # Occurrences that the other index appended since the fork are excluded.
-            tail = self._tails[term] = _Tail(tail.until(self._borrowed[term]).copy())
+            tail = self._tails[term] = _Tail(tail.number, tail.until(self._borrowed[term]).copy())
             del self._borrowed[term]
         return tail
+
+    def _number(self, term: str) -> int:
+        """Return the number of a term that has no tail yet."""
+        segment = self.segment
+        if segment is None:
+            return len(self._tails)
+        number = segment.term(term)
+        return len(segment.frequencies) + len(self._tails) if number == NONE else number
 
     def view(self) -> WordView:
         """Return an immutable view of the current index.
@@ -454,7 +497,7 @@ class WordIndex:
         return self._viewed()
 
     def _viewed(self) -> WordView:
-        return WordView(self.documents.view(), self.segment, self._tails, self._vocabulary, self._borrowed)
+        return WordView(self.documents.view(), self.segment, self._tails, self._words, self._vocabulary, self._borrowed)
 
 
 def query_terms(view: WordView, terms: Sequence[tuple[str, str]], language: str = ENGLISH) -> list[QueryTerm]:
