@@ -20,14 +20,15 @@ from recollect.indexes.words.titles import is_word
 @pytest.mark.parametrize("frequent", [1, 3, 4096])
 @pytest.mark.parametrize("most_ranges", [0, 2, 8])
 @pytest.mark.parametrize("part", [1, 5, 2**16])
+@pytest.mark.parametrize("near", [1, 2, 256])
 @given(st.data(), some_turns.filter(bool))
 def test_they_are_those_of_the_documents(
-    frequent: int, most_ranges: int, part: int, data: st.DataObject, turns: list[Document]
+    frequent: int, most_ranges: int, part: int, near: int, data: st.DataObject, turns: list[Document]
 ) -> None:
     segment = built(turns)
     numbers = sorted(data.draw(st.sets(st.integers(0, segment.count - 1), min_size=1)))
 
-    with patch.multiple(segments, _FREQUENT=frequent, _MOST_RANGES=most_ranges, _PART=part):
+    with patch.multiple(segments, _FREQUENT=frequent, _MOST_RANGES=most_ranges, _PART=part, _NEAR=near):
         found = segment.places_in(np.array(numbers))
 
     owners = (segment.occurrences >> POSITION_BITS).tolist()

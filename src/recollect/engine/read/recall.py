@@ -51,7 +51,7 @@ _FEW_STANDING = 32
 #: If at most this many records are not valid, the best are searched for without computing all scores.
 _FEW_LAPSED = 1000
 #: How many of the best documents are computed to find rivals: at first, and if too many of these can be none.
-_WITH_RIVALS = BEST_RIVALS * 5 // 4, BEST_RIVALS * 5
+_WITH_RIVALS = BEST_RIVALS * 3 // 2, BEST_RIVALS * 5
 #: Confidence is 1 / (1 + exp(2.22 + 0.49 ln n - 2.34 f)), where n is the number of records and f the score times the
 #: square root of the question's weight: the probability that the hit belongs to a question that this memory can answer,
 #: fitted on questions that were put to right and wrong memories of 5 to 700 records (scripts/fit_confidence.py).
@@ -238,14 +238,14 @@ def _of_best(
     """
     if len(lapsed) > _FEW_LAPSED or (among is not None and len(lapsed)):
         return None
-    for least in (0,) if contest is None else _WITH_RIVALS:
-        wanted = max(best if among is None else 0, least) + len(lapsed)
-        scores = score(question, view, dense, wanted)
+    wanted = (best if among is None else 0) + len(lapsed)
+    for at_first in (0,) if contest is None else _WITH_RIVALS:
+        scores = score(question, view, dense, wanted, at_first=at_first)
         if np.isin(scores.numbers, lapsed).any():
             return None
         if contest is None:
             return scores, scores
-        if not has_rivals(scores, wanted):
+        if not has_rivals(scores, at_first):
             continue
         prevails = prevailing(scores, contest, NOTHING)
         if among is None:

@@ -358,6 +358,7 @@ class TableBuilder:
         self._session_count = 0
         self._groups: dict[tuple[int, ...], int] = {}  # the values of the fields of a group -> its number
         self._group_count = 0
+        self._first_of: dict[int, int] = {}  # group -> its first document, if it was looked up
         self._last_of: dict[int, int] = {}  # group -> its last live turn, or NONE, if it was looked up
         #: Groups that have turns whose weights must be counted again (`words.novelty`).
         self.stale: set[int] = set()
@@ -410,6 +411,7 @@ class TableBuilder:
         copy._session_numbers, copy._last = dict(self._session_numbers), dict(self._last)
         copy._turns = {session: list(turns) for session, turns in self._turns.items()}
         copy._groups, copy._last_of, copy.stale = dict(self._groups), dict(self._last_of), set(self.stale)
+        copy._first_of = dict(self._first_of)
         copy._governing, copy._bounded, copy._due = list(self._governing), list(self._bounded), list(self._due)
         for name in ("_session_lengths", "_languages", "_spoken", "_in_group"):
             setattr(copy, name, Counts(getattr(self, name).view()))
@@ -546,6 +548,18 @@ class TableBuilder:
             live = np.flatnonzero((group_of == group) & alive)
             last = self._last_of[group] = max(live.tolist(), key=self._time_key, default=NONE)
         return last
+
+    def first_of(self, group: int) -> int:
+        """Return a document before which there is none of a group: its first one when this was first asked.
+
+        Cost:
+            O(documents), unless it was looked up before.
+        """
+        first = self._first_of.get(group)
+        if first is None:
+            [group_of] = self.columns_of("group")
+            first = self._first_of[group] = int((group_of == group).argmax())
+        return first
 
     def _time_key(self, number: int) -> tuple[int, int, str]:
         columns = self._columns

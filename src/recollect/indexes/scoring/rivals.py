@@ -77,16 +77,14 @@ def has_rivals(scores: Scores, known: int) -> bool:
 
     Args:
         scores: The scores of a question.
-        known: This many of the best documents are there; others may be missing.
+        known: This many of the best documents before any limit are there; others may be missing.
     """
     if len(scores.numbers) >= scores.reached.passed:
         return True
-    totals = scores.totals
-    if len(totals) < known:
+    if len(scores.numbers) < known:
         return False
-    least = np.partition(totals, len(totals) - known)[len(totals) - known]
-    # Of those that tie with the last one, some may not have been limited (`neighbours`).
-    return int(np.count_nonzero(_usable(scores) & (totals > least))) >= BEST_RIVALS
+    least = scores.most_of_others(known)
+    return int(np.count_nonzero(_usable(scores) & (scores.totals > least))) >= BEST_RIVALS
 
 
 def _usable(scores: Scores) -> Flags:

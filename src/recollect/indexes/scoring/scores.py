@@ -214,6 +214,15 @@ class Scores:
         """The mass of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
         return self.query.mass
 
+    def most_of_others(self, known: int) -> int:
+        """Return the score that no document without a score here exceeds, if `known` of the best before any limit have.
+
+        At least one document must have a score.
+        """
+        totals = self.totals - self.limit if len(self.limit) else self.totals
+        at = max(len(totals) - known, 0)
+        return int(np.partition(totals, at)[at])
+
     def within(self, among: Flags) -> Scores:
         """Return the scores of the documents that are in `among`."""
         return self.picked(np.flatnonzero(among[self.numbers]))

@@ -249,6 +249,7 @@ def score(
     best: int | None = None,
     among: Flags | None = None,
     admitted: Ints | None = None,
+    at_first: int = 0,
 ) -> Scores:
     """Return the shares, from all signals, of the documents that a question reaches.
 
@@ -262,8 +263,10 @@ def score(
         best: At most this many documents are needed, and STANDING of those with standing tags; None: all.
         among: The documents that may be hits; their shares are computed among all documents. None for all.
         admitted: Documents that count as reached although the question may reach them by no signal.
+        at_first: At least this many are computed before any limit, with `best`. Limits may require more.
     """
-    wanted, found = best, _score(question, view, dense, best, among, admitted)
+    wanted = None if best is None else max(best, at_first)
+    found = _score(question, view, dense, wanted, among, admitted)
     while wanted is not None and (missing := _missing(found, wanted, best)):
         wanted += max(missing, wanted)
         found = _score(question, view, dense, wanted, among, admitted)
@@ -274,9 +277,7 @@ def _missing(scores: Scores, wanted: int, best: int | None) -> int:
     """Return how many more of the best documents by their words are needed, since others were limited."""
     if not len(scores.limit) or len(scores.numbers) >= scores.reached.passed:
         return 0
-    totals = scores.totals
-    least = np.sort(totals - scores.limit)[-min(wanted, len(totals))]  # no other document has more
-    return max(0, (best or 0) - int(np.count_nonzero(totals > least)))
+    return max(0, (best or 0) - int(np.count_nonzero(scores.totals > scores.most_of_others(wanted))))
 
 
 def _score(

@@ -446,23 +446,25 @@ class WordIndex:
         words = {term for term, word in document.terms if word}
         new = len(words)
         if self.documents.has_others(group):
-            parts = [part for term in words if len(part := self._occurrences(term))]
+            first = self.documents.first_of(group)
+            parts = [part for term in words if len(part := self._occurrences(term, first))]
             if parts:
                 owners = np.concatenate(parts) >> POSITION_BITS
                 begins = np.cumsum([0, *map(len, parts[:-1])])
                 new -= int(np.logical_or.reduceat((groups[owners] == group) & alive[owners], begins).sum())
         self.documents.set_weight(number, int(novel_weights(np.array([document.manner]), np.array([new]))[0]))
 
-    def _occurrences(self, term: str) -> Ints:
-        """Return the occurrences of a term, those in dead documents included."""
+    def _occurrences(self, term: str, first: int) -> Ints:
+        """Return the occurrences of a term from a document on, those in dead documents included."""
         tail, base = self._tails.get(term), NONE if self.segment is None else self.segment.term(term)
+        least = first << POSITION_BITS
         later = _NOTHING if tail is None else tail.until(self._borrowed.get(term, self.documents.count))
-        if base == NONE:
-            return later
-        assert self.segment is not None
+        if self.segment is None or base == NONE or first >= self.segment.count:
+            return later[later.searchsorted(least) :]
         begin, end = self.segment.span(base)
-        first = self.segment.occurrences[begin:end]
-        return first if not len(later) else np.concatenate((first, later))
+        earlier = self.segment.occurrences[begin:end]
+        earlier = earlier[earlier.searchsorted(least) :]
+        return earlier if not len(later) else np.concatenate((earlier, later))
 
     def _tail(self, term: str, number: int) -> _Tail:
         """Return the tail of a term, ready to append to for the document `number`."""

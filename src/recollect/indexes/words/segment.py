@@ -57,6 +57,8 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
 _FREQUENT = 4096
 #: Number of occurrences that are compared at a time: they fit into a cache of the processor.
 _PART = 2**16
+#: Documents whose numbers differ by at most this are in one range: between turns of a session are removed ones.
+_NEAR = 256
 #: With more ranges of documents than this, each occurrence is looked up in a table of documents instead.
 _MOST_RANGES = 8
 #: In the cache of which terms are words: not computed yet.
@@ -144,12 +146,12 @@ class Segment:
         """Return the places in `occurrences` of the occurrences in some documents, in any order.
 
         Args:
-            numbers: The documents, ascending. Those of a session are adjacent, so they are few ranges.
+            numbers: The documents, ascending. Those of a session are adjacent or nearly so: they are few ranges.
 
         Cost:
             For each range, two look-ups for each frequent term, and a comparison for each occurrence of the others.
         """
-        edges = np.flatnonzero(np.diff(numbers) != 1)
+        edges = np.flatnonzero(np.diff(numbers) > _NEAR)
         if len(edges) >= _MOST_RANGES:
             return self._places_of(numbers)
         begins = numbers[np.concatenate([[0], edges + 1])].tolist()
@@ -164,14 +166,22 @@ class Segment:
             for begin, end in parts:
                 part = self.occurrences[begin:end]
                 out.append(np.flatnonzero((part >= least) & (part < most)) + begin)
-        return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
+        if not out:
+            return np.zeros(0, dtype=np.int64)
+        places = np.concatenate(out)
+        wanted: Ints = places[self._marked(numbers)[self.occurrences[places] >> POSITION_BITS]]
+        return wanted
 
     def _places_of(self, numbers: Ints) -> Ints:
-        wanted = np.zeros(self.count, dtype=np.bool_)
-        wanted[numbers] = True
+        wanted = self._marked(numbers)
         begins = range(0, len(self.occurrences), _PART)
         out = [np.flatnonzero(wanted[self.occurrences[at : at + _PART] >> POSITION_BITS]) + at for at in begins]
         return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
+
+    def _marked(self, numbers: Ints) -> NDArray[np.bool_]:
+        out = np.zeros(self.count, dtype=np.bool_)
+        out[numbers] = True
+        return out
 
     @cached_property
     def _frequent_and_others(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
