@@ -389,3 +389,18 @@ class TestSurrogates:
     @given(st.text(st.characters()))
     def test_a_text_has_one_where_utf_8_cannot_carry_it(self, text: str) -> None:
         assert has_surrogate(text) == any(ord(char) in SURROGATES for char in text)
+
+
+def test_a_table_is_divided_by_a_character_class() -> None:
+    everything = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x20000), 0x2F800, 0x30000, 0x3134B)))
+    block = "b-d\u3005\u3400-\u4dbf\U00020000-\U0003134f"
+
+    def found(**only: str) -> set[str]:
+        return set(re.findall(one_of(_unicode14.WORD, **only), everything))  # type: ignore[arg-type]
+
+    inside = set(re.findall(f"[{block}]", everything))
+    assert {"b", "\u3005", "\u4dbf", "\U00030000"} <= found(within=block)
+    assert found(within=block) == found() & inside
+    assert found(without=block) == found() - inside
+    in_plane = set(re.findall(one_of(_unicode14.WORD, astral=False, within=block), everything))
+    assert in_plane == {char for char in found(within=block) if char <= "\uffff"}

@@ -57,7 +57,7 @@ def _class(ranges: Iterable[tuple[int, int]]) -> str:
     return "[" + "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in ranges) + "]"
 
 
-def one_of(table: str, *, astral: bool = True) -> str:
+def one_of(table: str, *, astral: bool = True, within: str = "", without: str = "") -> str:
     """Return a regular expression for one character of a table: equivalent to `[character_class(table)]`, but fast.
 
     `re` uses a bitmap for the Basic Multilingual Plane and compares a character with each range beyond it in turn, even
@@ -66,8 +66,15 @@ def one_of(table: str, *, astral: bool = True) -> str:
     Args:
         table: A table of `_unicode14`.
         astral: Whether the texts may contain characters beyond the Basic Multilingual Plane.
+        within: Only those of the table that are in this character class, the content of `[...]`.
+        without: Only those that are not in this one. Looking ahead for either would take as long as the table itself.
     """
     found = list(_ranges(table))
+    if within:
+        found = [common for span in _spans(within) for each in found if (common := _common(each, span))]
+    for begin, end in _spans(without):
+        apart = [((start, min(last, begin - 1)), (max(start, end + 1), last)) for start, last in found]
+        found = [each for both in apart for each in both if each[0] <= each[1]]
     parts = [_class((start, min(end, 0xFFFF)) for start, end in found if start <= 0xFFFF)]
     high = [(max(start, 0x10000), end) for start, end in found if end > 0xFFFF] if astral else []
     for at in range(0, len(high), _COMPARED):
@@ -75,6 +82,16 @@ def one_of(table: str, *, astral: bool = True) -> str:
         # The first class, one range that covers all of these, rejects most characters at once.
         parts.append(f"{_class([(some[0][0], some[-1][1])])}(?<={_class(some)})")
     return f"(?:{'|'.join(parts)})"
+
+
+def _spans(content: str) -> list[tuple[int, int]]:
+    """Return the first and the last character of each range of a character class that has no escapes."""
+    return [(ord(found[1]), ord(found[2] or found[1])) for found in re.finditer(r"(.)(?:-(.))?", content)]
+
+
+def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
+    start, end = max(one[0], other[0]), min(one[1], other[1])
+    return (start, end) if start <= end else None
 
 
 @cache

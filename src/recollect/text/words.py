@@ -74,12 +74,12 @@ def _pattern(astral: bool) -> re.Pattern[str]:
     Args:
         astral: Whether the texts may contain characters beyond the Basic Multilingual Plane.
     """
-    letters = one_of(_unicode14.WORD, astral=astral)
     # The blocks also contain punctuation (the middle dot of names in kana) and code points that later Unicode versions
     # assign.
-    unspaced = "|".join(f"(?:(?={letters})[{block}])+" for block in (_IDEOGRAPHS + _KANA, _HANGUL, _SOUTH_EAST))
+    blocks = (_IDEOGRAPHS + _KANA, _HANGUL, _SOUTH_EAST)
+    unspaced = "|".join(f"{one_of(_unicode14.WORD, astral=astral, within=block)}+" for block in blocks)
     signs = f"[{_EMOJI}]+|[{_FLAGS}]+"
-    spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
+    spaced = one_of(_unicode14.WORD, astral=astral, without="".join(blocks))
     # No ASCII digit after the apostrophe, as in _ASCII_WORD: an emoji elsewhere in the text must not change the terms
     # of "5'10".
     return re.compile(f"({unspaced}|{signs})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
