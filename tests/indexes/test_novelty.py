@@ -16,7 +16,7 @@ from tests.indexes.test_segments import agreed_on_the_best_of, built
 from tests.text.conversations import advance, made_of
 
 import recollect
-from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document
+from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE
 from recollect.indexes.kernels import choose
@@ -149,9 +149,12 @@ def test_only_what_changes_the_words_or_the_order_of_a_group_has_it_counted_agai
     index.view()
     counted: list[int] = []
     count_again = WordView.counted_again
-    monkeypatch.setattr(
-        WordView, "counted_again", lambda self, turns: counted.append(len(turns)) or count_again(self, turns)
-    )
+
+    def noted(self: WordView, turns: Ints) -> Ints:
+        counted.append(len(turns))
+        return count_again(self, turns)
+
+    monkeypatch.setattr(WordView, "counted_again", noted)
 
     def replaced(new: Document) -> bool:
         counted.clear()
