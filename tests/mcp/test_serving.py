@@ -431,3 +431,18 @@ def test_pages_of_other_sites_are_refused_also_without_an_origin_and_answers_pro
             with refused.value as answer:
                 assert (answer.code == 403) is (site is not None)
                 assert [answer.headers[name] for name, _ in SAFE_HEADERS] == [value for _, value in SAFE_HEADERS]
+
+
+def test_who_starts_it_in_a_terminal_reads_what_it_waits_for(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "recollect", "mcp", "--db", str(tmp_path / "a.db")]
+    terminal, theirs = os.openpty()
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        os.close(theirs)
+        assert process.stderr is not None
+        assert "let an MCP client start this command" in process.stderr.readline()
+        os.write(terminal, b"\x04")
+        assert process.communicate()[0] == ""
+    os.close(terminal)
+    assert process.returncode == 0
+    by_a_client = subprocess.run(command, input="", capture_output=True, text=True, check=True)
+    assert (by_a_client.stdout, by_a_client.stderr) == ("", "")

@@ -135,6 +135,8 @@ def mcp(
 
 def _serve_mcp(access: Access, tools: Mapping[str, McpTool]) -> None:
     """Serve the client at standard input and output."""
+    if sys.stdin.isatty():
+        _say("serving MCP over standard input and output: let an MCP client start this command. Ctrl-D ends it")
     # Not `sys.stdin`, whose lock a thread that reads would hold when the interpreter ends.
     ended, end = os.pipe()
     chunks = chunks_of(os.dup(sys.stdin.fileno()), ended)

@@ -528,7 +528,8 @@ class Hits(Sequence[Hit]):
 
         Raises:
             ScopeError: The memory is scoped: a receipt covers the whole namespace.
-            UnsupportedError: The question had a custom filter, or these hits come from a batch or from JSON.
+            UnsupportedError: The question had a custom filter, or these hits come from a batch or from JSON, or are a
+                copy.
             UnknownTargetError: The store has another history since: an older copy was restored.
             StoreError: The store failed.
 
@@ -536,7 +537,9 @@ class Hits(Sequence[Hit]):
             O(log n) for each hit, and that of `Memory.head`. Nothing if it is not read.
         """
         if self._receipts is None:
-            why = "hits of a batch, and hits read from JSON, have none: recall with the memory"
+            why = (
+                "hits of a batch, hits read from JSON, copies and pickles have none: read it from what recall returned"
+            )
             raise UnsupportedError("a receipt", why)
         return self._receipts(self)
 

@@ -114,15 +114,16 @@ def described(dates: NamedDates) -> str:
     'the day before yesterday: 2023-12-30'
     >>> described(named("What did we buy in May 2023?", date(2024, 1, 1)))
     'May 2023: 2023-05'
+    >>> described(named("What did we do on 24 November?", date(2024, 1, 1)))
+    '24 November: 11-24 of every year'
     """
     times = [first.isoformat() if first == last else f"{first} to {last}" for first, last in dates.spans]
-    years = [f"{year:04}" for year in sorted(dates.years)] or ["every year"] * bool(dates.months)
-    months = [f"{month:02}" for month in sorted(dates.months)]
-    for year in years:
-        if dates.days:
-            times += [f"{year}-{month:02}-{day:02}" for month, day in sorted(dates.days)]
-        else:
-            times += [f"{year}-{month}" for month in months] or [year]
+    days = [f"{month:02}-{day:02}" for month, day in sorted(dates.days)]
+    parts = days or [f"{month:02}" for month in sorted(dates.months)]
+    for year in [f"{year:04}" for year in sorted(dates.years)]:
+        times += [f"{year}-{part}" for part in parts] or [year]
+    if not dates.years:
+        times += [f"{part} of every year" if days else f"month {part} of every year" for part in parts]
     times += [
         " to ".join(datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="minutes") for micros in each)
         for each in dates.moments
