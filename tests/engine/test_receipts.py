@@ -129,7 +129,7 @@ class TestWhatIsBound:
     def test_the_revision_follows_the_scores(self) -> None:
         """Where this fails, scores have changed: raise `rules._REVISION`, unless a constant that changed covers it."""
         golden = GOLDEN / "results.txt"
-        assert (rules._REVISION, hashlib.sha256(golden.read_bytes()).hexdigest()[:16]) == (14, "67087e5112665ba9")
+        assert (rules._REVISION, hashlib.sha256(golden.read_bytes()).hexdigest()[:16]) == (15, "67087e5112665ba9")
 
 
 def _changed(value: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -397,3 +398,32 @@ def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None
             for k in (3, 100):
                 plan = memory.recall("tea", k, where=where).plan
                 assert (plan.narrowed, plan.passed) == (narrowed, 40 if narrowed is None else narrowed)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_turns_that_a_filter_turns_away_limit_the_answers_next_to_them_as_without_it(
+    kernels: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scores, "chosen", lambda: KERNELS[kernels])
+    rng, limited = random.Random(5), 0
+    said = ("I eat a rice", "I drive a bus to the lake", "I drive my van to the city on most days", "I like soup")
+    replies = ("Yes.", "Oh, of course!", "Well, really nice, on most days I think so too", "Where do I drive my bus?")
+    for _ in range(8):
+        turns = [
+            {
+                "role": role,
+                "content": f"{rng.choice(texts)}{' now' * (rng.random() < 0.2)}",
+                "conversation": f"c{at // 6}",
+                "kind": "conversation",
+            }
+            for at in range(60)
+            for role, texts in [rng.choice([("user", said), ("assistant", replies)])]
+        ]
+        with memory_on(MemoryStore(), clock=TickingClock()) as memory:
+            memory.remember_all(turns)
+            for question in ("Where do I drive to?", "Do I drive a car to the lake?", "What do I eat on most days?"):
+                every = {hit.record.id: (hit.score, dict(hit.why.shares)) for hit in memory.recall(question, 60)}
+                for hit in (*memory.recall(question, 60, "role=assistant"), *memory.recall(question, 60, "role=user")):
+                    assert (hit.score, dict(hit.why.shares)) == every[hit.record.id]
+                    limited += "limit" in hit.why.shares
+    assert limited > 5

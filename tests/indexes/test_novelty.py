@@ -25,6 +25,7 @@ from recollect.indexes.kernels.types import About, Wanted
 from recollect.indexes.scoring.scores import weighed
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
 from recollect.indexes.words.merge import merged
+from recollect.indexes.words.segment import LAST_POSITION
 from recollect.text.words import terms
 
 IDS = [f"r{number}" for number in range(12)]
@@ -172,6 +173,19 @@ def test_only_what_changes_the_words_or_the_order_of_a_group_has_it_counted_agai
     assert replaced(turn("r5", f"boat {WORDS[5]} tea", 5, user="ana"))
     assert replaced(turn("r6", f"boat {WORDS[6]} tea", 6, manner=ONE // 2))
     assert replaced(turn("r1", f"boat {WORDS[1]} tea", 1, conversation=None))
+
+
+@pytest.mark.parametrize("in_segment", [True, False])
+def test_words_behind_the_last_position_may_have_changed(in_segment: bool) -> None:
+    many = [("boat", "boat")] * LAST_POSITION
+    stored = {
+        "a": turn("a", "")._replace(terms=[*many, ("tea", "tea"), ("lamp", "lamp")]),
+        "b": turn("b", "lamp", 1),
+    }
+    index = WordIndex(built(list(stored.values()))) if in_segment else made_of(stored.values())
+    index.view()
+    advance(index, stored, ([], [stored["a"]._replace(terms=[*many, ("tea", "tea"), ("tea", "tea")])]))
+    assert weights(index.view().table) == expected(stored.values())
 
 
 def test_what_is_left_out_of_a_view_and_what_is_removed_must_be_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:

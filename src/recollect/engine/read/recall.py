@@ -245,7 +245,7 @@ def _of_best(
             return None
         if contest is None:
             return scores, scores
-        if not has_rivals(scores, at_first):
+        if not has_rivals(scores, max(wanted, at_first)):
             continue
         prevails = prevailing(scores, contest, NOTHING)
         if among is None:

@@ -337,9 +337,11 @@ def _score(
             scores = replace(scores, placed=factors)
             factors = factors * spread(scores.totals, reached.numbers, table) >> BITS
         scores = replace(scores, placed=factors)
-    # Where all are there, all are limited: one behind the best would else come before those that were limited.
-    every = whole or len(reached.numbers) >= reached.passed
-    if table.has_turns and len(limit := limits(scores, None if every else best)):
+    # Where all are there, all are limited: one behind the best would else come before those that were limited. If some
+    # may not be hits, turns that lend to the others can be among those.
+    if whole or len(reached.numbers) >= reached.passed:
+        best = None if whole or among is None else len(reached.numbers)
+    if table.has_turns and len(limit := limits(scores, best)):
         scores = replace(scores, limit=limit)
     return scores if among is None or not whole else scores.within(among)
 

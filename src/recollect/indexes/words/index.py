@@ -415,10 +415,11 @@ class WordIndex:
 
     def _has_alike(self, document: Document) -> bool:
         """Return whether the record has a document already, with the same words at the same place in its group."""
+        if len(document.terms) > LAST_POSITION:
+            return False  # those behind the last position share it, so their order and number are not known
         number = self.documents.in_place_of(document)
         return number != NONE and all(
-            self._occurs(term, number << POSITION_BITS | min(position, LAST_POSITION))
-            for position, (term, _) in enumerate(document.terms)
+            self._occurs(term, number << POSITION_BITS | position) for position, (term, _) in enumerate(document.terms)
         )
 
     def _occurs(self, term: str, occurrence: int) -> bool:
