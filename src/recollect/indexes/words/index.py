@@ -8,7 +8,7 @@ both at one time, without dead documents: it is immutable, and a pure function o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -295,17 +295,12 @@ class WordView:
 
         They include occurrences in dead documents and in documents added after this view.
         """
-        tails = list(self._tail_columns())
-        sizes = np.fromiter((len(column) for _, column in tails), dtype=np.int64, count=len(tails))
-        return [name for name, _ in tails], sizes, np.concatenate([_NOTHING, *(column for _, column in tails)])
-
-    def _tail_columns(self) -> Iterator[tuple[str, Ints]]:
-        """Yield each term in the tail with its occurrences there."""
         # Copied before the tails: a term that leaves `_borrowed` meanwhile already has its own tail there.
         borrowed = dict(self._borrowed)
         tails = self._tails.copy()  # another thread may add to it meanwhile
-        for term, tail in tails.items():
-            yield term, tail.until(borrowed[term]) if term in borrowed else tail.all()
+        columns = [tail.until(borrowed[term]) if term in borrowed else tail.all() for term, tail in tails.items()]
+        sizes = np.fromiter(map(len, columns), dtype=np.int64, count=len(columns))
+        return list(tails), sizes, np.concatenate([_NOTHING, *columns])
 
     # Words and names
 
